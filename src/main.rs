@@ -1,0 +1,3 @@
+//! The program: parse, run, print, exit status; nothing else.
+
+fn main() {}
