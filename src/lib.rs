@@ -25,5 +25,8 @@
 //! The face:
 //! - [`cli`]: arguments, text, JSON, progress, exit status
 
+pub mod git;
 pub mod json;
 pub mod package;
+pub mod queue;
+pub mod store;

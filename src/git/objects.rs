@@ -1,0 +1,220 @@
+//! Objects: files and folders of a commit, and new commits whose every object is on the disk before a reference may
+//! name it.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::objs::Write as _;
+
+use super::{Author, GitError, Oid, Repo, Result};
+
+/// What an entry of a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A folder.
+    Tree,
+    /// A file.
+    File,
+    /// A file that may be executed.
+    Executable,
+    /// A symbolic link.
+    Link,
+    /// A submodule's commit.
+    Submodule,
+}
+
+impl EntryKind {
+    fn of(kind: gix::object::tree::EntryKind) -> Self {
+        use gix::object::tree::EntryKind as Gix;
+        match kind {
+            Gix::Tree => Self::Tree,
+            Gix::Blob => Self::File,
+            Gix::BlobExecutable => Self::Executable,
+            Gix::Link => Self::Link,
+            Gix::Commit => Self::Submodule,
+        }
+    }
+}
+
+/// An entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name within the folder.
+    pub name: BString,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its object.
+    pub id: Oid,
+}
+
+/// A file as a commit holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// What kind of file it is.
+    pub kind: EntryKind,
+    /// Its object.
+    pub id: Oid,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// A commit to be made.
+#[derive(Debug)]
+pub struct NewCommit<'a> {
+    /// The commit whose files are the start; none for a tree that holds nothing but the edits.
+    pub base: Option<Oid>,
+    /// Files to put (path and bytes).
+    pub files: &'a [(String, Vec<u8>)],
+    /// The parents.
+    pub parents: &'a [Oid],
+    /// The message.
+    pub message: &'a str,
+    /// Who makes it.
+    pub author: &'a Author,
+}
+
+impl Repo {
+    /// The entry at `path` (with slashes) of the commit or tree `at`.
+    ///
+    /// # Errors
+    /// Where `at` is not there or an object on the way cannot be read.
+    pub fn entry(&self, at: Oid, path: &str) -> Result<Option<Entry>> {
+        let tree = self.tree(at)?;
+        let entry = tree.lookup_entry_by_path(path).map_err(GitError::gix)?;
+        Ok(entry.map(|entry| Entry {
+            name: entry.filename().to_owned(),
+            kind: EntryKind::of(entry.mode().kind()),
+            id: Oid(entry.id().detach()),
+        }))
+    }
+
+    /// The file at `path` of the commit or tree `at`; `None` where there is none, or a folder.
+    ///
+    /// # Errors
+    /// As [`Repo::entry`].
+    pub fn file(&self, at: Oid, path: &str) -> Result<Option<Blob>> {
+        match self.entry(at, path)? {
+            Some(Entry { kind: EntryKind::Tree | EntryKind::Submodule, .. }) | None => Ok(None),
+            Some(Entry { kind, id, .. }) => Ok(Some(Blob { kind, id, data: self.blob(id)? })),
+        }
+    }
+
+    /// The bytes of the blob `id`.
+    ///
+    /// # Errors
+    /// Where it is not there or no blob.
+    pub fn blob(&self, id: Oid) -> Result<Vec<u8>> {
+        let mut object = self.inner.find_blob(id.0).map_err(|_| GitError::Object(format!("there is no blob {id}")))?;
+        Ok(std::mem::take(&mut object.data))
+    }
+
+    /// The entries of the folder at `path` (`""` for the root) of the commit or tree `at`; none where it is no folder.
+    ///
+    /// # Errors
+    /// As [`Repo::entry`].
+    pub fn folder(&self, at: Oid, path: &str) -> Result<Vec<Entry>> {
+        let at = if path.is_empty() {
+            at
+        } else {
+            match self.entry(at, path)? {
+                Some(Entry { kind: EntryKind::Tree, id, .. }) => id,
+                _ => return Ok(Vec::new()),
+            }
+        };
+        let tree = self.tree(at)?;
+        tree.iter()
+            .map(|entry| {
+                let entry = entry.map_err(GitError::gix)?;
+                Ok(Entry {
+                    name: entry.filename().to_owned(),
+                    kind: EntryKind::of(entry.mode().kind()),
+                    id: Oid(entry.id().detach()),
+                })
+            })
+            .collect()
+    }
+
+    /// The id that `data` has, or would have, as a blob of this repository.
+    ///
+    /// # Errors
+    /// Where it cannot be computed.
+    pub fn blob_id(&self, data: &[u8]) -> Result<Oid> {
+        gix::objs::compute_hash(self.inner.object_hash(), gix::objs::Kind::Blob, data).map(Oid).map_err(GitError::gix)
+    }
+
+    fn tree(&self, at: Oid) -> Result<gix::Tree<'_>> {
+        let missing = |_| GitError::Object(format!("there is no commit or tree {at}"));
+        let object = self.inner.find_object(at.0).map_err(missing)?;
+        match object.kind {
+            gix::objs::Kind::Tree => Ok(object.into_tree()),
+            gix::objs::Kind::Commit => object.into_commit().tree().map_err(GitError::gix),
+            _ => Err(GitError::Object(format!("{at} is neither a commit nor a tree"))),
+        }
+    }
+
+    /// The tree that `commit` would have, and the commit itself, written and flushed; no reference names it yet.
+    ///
+    /// # Errors
+    /// Where an object cannot be read, written or flushed.
+    pub fn commit_new(&self, commit: &NewCommit<'_>) -> Result<(Oid, Oid)> {
+        let memory = self.inner.clone().with_object_memory();
+        let start = match commit.base {
+            Some(base) => self.tree(base)?.id,
+            None => gix::ObjectId::empty_tree(self.inner.object_hash()),
+        };
+        let start =
+            if commit.base.is_none() { memory.empty_tree() } else { memory.find_tree(start).map_err(GitError::gix)? };
+        // The detached editor does not ask whether unchanged blobs are there: in a partial clone they need not be.
+        let mut editor = start.edit().map_err(GitError::gix)?.detach();
+        for (path, data) in commit.files {
+            let blob = memory.write_blob(data).map_err(GitError::gix)?.detach();
+            let parts = path.split('/').map(BStr::new);
+            editor.upsert(parts, gix::object::tree::EntryKind::Blob, blob).map_err(GitError::gix)?;
+        }
+        let tree = editor.write(|tree| memory.write_object(tree).map(gix::Id::detach)).map_err(GitError::gix)?;
+        let signature = commit.author.signature_now();
+        let object = gix::objs::Commit {
+            tree,
+            parents: commit.parents.iter().map(|parent| parent.0).collect(),
+            author: signature.clone(),
+            committer: signature,
+            encoding: None,
+            message: BString::from(commit.message),
+            extra_headers: Vec::new(),
+        };
+        let id = memory.write_object(&object).map_err(GitError::gix)?.detach();
+        self.keep(&memory)?;
+        Ok((Oid(tree), Oid(id)))
+    }
+
+    /// Writes what `memory` holds as loose objects and flushes each of them and the folders that they stand in.
+    fn keep(&self, memory: &gix::Repository) -> Result<()> {
+        let Some(objects) = memory.objects.reset_object_memory() else { return Ok(()) };
+        let mut folders = std::collections::BTreeSet::new();
+        for (id, (kind, data)) in objects.iter() {
+            self.inner.objects.write_buf(*kind, data).map_err(GitError::gix)?;
+            let path = self.loose_path(id);
+            // Where a pack holds the object already nothing was written, and the pack was flushed by Git.
+            if let Ok(file) = File::open(&path) {
+                file.sync_data().map_err(GitError::io(&path))?;
+                folders.extend(path.parent().map(PathBuf::from));
+            }
+        }
+        for folder in folders {
+            File::open(&folder).and_then(|file| file.sync_all()).map_err(GitError::io(&folder))?;
+        }
+        Ok(())
+    }
+
+    fn loose_path(&self, id: &gix::oid) -> PathBuf {
+        let hex = id.to_hex().to_string();
+        self.inner.objects.store_ref().path().join(&hex[..2]).join(&hex[2..])
+    }
+}
+
+/// The path with everything that is no text made visible.
+#[must_use]
+pub fn shown(path: &BStr) -> String {
+    path.to_str_lossy().escape_debug().to_string()
+}

@@ -1,0 +1,63 @@
+//! Whole-file exclusive locks, which the kernel frees when their holder dies.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::{Result, StoreError, make_dir};
+
+/// A lock that is held until it is dropped. Its file stays.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock `path`, waiting for it as long as it takes.
+    ///
+    /// # Errors
+    /// Where the file cannot be made or locked.
+    pub fn wait(path: &Path) -> Result<Self> {
+        let file = open(path)?;
+        file.lock().map_err(StoreError::io(path))?;
+        Ok(Self { _file: file })
+    }
+
+    /// Takes the lock `path` at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] where another process has it; otherwise as [`Lock::wait`].
+    pub fn at_once(path: &Path) -> Result<Self> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Held(path.to_owned())),
+            Err(TryLockError::Error(error)) => Err(StoreError::io(path)(error)),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    if let Some(folder) = path.parent() {
+        make_dir(folder)?;
+    }
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    OpenOptions::new().append(true).create(true).custom_flags(flags).open(path).map_err(StoreError::io(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_once_and_free_when_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sub/queue.lock");
+        let first = Lock::wait(&path).unwrap();
+        assert!(matches!(Lock::at_once(&path), Err(StoreError::Held(held)) if held == path));
+        drop(first);
+        Lock::at_once(&path).unwrap();
+    }
+}
