@@ -27,6 +27,7 @@
 
 pub mod git;
 pub mod json;
+pub mod os;
 pub mod package;
 pub mod queue;
 pub mod store;

@@ -1,0 +1,124 @@
+//! The descendants that a program leaves behind: found, ended and named. Touches nobody who was not started by it.
+//!
+//! On Linux we are the subreaper while a program of ours runs: whoever loses its parent below us becomes our child, so
+//! that neither a session nor a group of its own hides it. Elsewhere only the group of the program is found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use rustix::process::{Pid, Signal, WaitOptions, getpgrp, getpid, kill_process_group, waitpid};
+
+use crate::os::table::{self, Process};
+
+/// Our children that no program of ours can have left: those that we had before the first one, where a shell replaced
+/// itself by us.
+static STRANGERS: OnceLock<BTreeSet<(i32, u64)>> = OnceLock::new();
+
+/// What is to be ended after one program.
+#[derive(Debug)]
+pub(super) struct Strays {
+    leader: Pid,
+    named: BTreeMap<(i32, u64), String>,
+}
+
+/// Lets orphans below us become our children, or no longer. What Git leaves running for later (a credential cache, a
+/// connection of ssh) is not ours to end, so this is on only while a program of ours runs.
+pub(super) fn adopt_orphans(on: bool) {
+    #[cfg(target_os = "linux")]
+    {
+        STRANGERS.get_or_init(|| {
+            let own = getpid().as_raw_pid();
+            table::all().unwrap_or_default().iter().filter(|p| p.parent == own).map(Process::id).collect()
+        });
+        // A kernel or a sandbox that refuses leaves us the group, and the writers are observed before anything is
+        // called done.
+        let _ = rustix::process::set_child_subreaper(on.then(getpid));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = on;
+}
+
+impl Strays {
+    /// Those of the program whose group `leader` leads.
+    pub(super) fn of(leader: Pid) -> Self {
+        Self { leader, named: BTreeMap::new() }
+    }
+
+    /// Those that run now, the leader too where it does. Adopted children that have ended are put to rest.
+    pub(super) fn alive(&self) -> Vec<Process> {
+        let Ok(processes) = table::all() else { return Vec::new() };
+        let (own, own_group, leader) = (getpid().as_raw_pid(), getpgrp().as_raw_pid(), self.leader.as_raw_pid());
+        let stranger = |process: &Process| STRANGERS.get().is_some_and(|known| known.contains(&process.id()));
+        // What we start for ourselves stays in our group, and only what a program of ours started leaves it.
+        let adopted = |process: &Process| process.parent == own && process.group != own_group && !stranger(process);
+        let mut found: BTreeSet<i32> =
+            processes.iter().filter(|p| p.group == leader || adopted(p)).map(|process| process.pid).collect();
+        loop {
+            let before = found.len();
+            found.extend(processes.iter().filter(|p| found.contains(&p.parent)).map(|p| p.pid).collect::<Vec<_>>());
+            if found.len() == before {
+                break;
+            }
+        }
+        let (dead, alive): (Vec<_>, Vec<_>) =
+            processes.into_iter().filter(|process| found.contains(&process.pid)).partition(Process::is_dead);
+        // The leader itself is waited for elsewhere; until then its number keeps the group's number from others.
+        for orphan in dead.iter().filter(|process| process.parent == own && process.pid != leader) {
+            if let Some(pid) = Pid::from_raw(orphan.pid) {
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+        alive
+    }
+
+    /// Sends `signal` to each of `processes` that did not have it yet in `told`, and remembers its name.
+    pub(super) fn signal(&mut self, processes: &[Process], signal: Signal, told: &mut BTreeSet<(i32, u64)>) {
+        for process in processes.iter().filter(|process| told.insert(process.id())) {
+            self.named.entry(process.id()).or_insert_with(|| process.command());
+            // One that is gone already needs nothing; one that is not ours to signal is at least named.
+            let _ = process.signal(signal);
+            let _ = process.signal(Signal::CONT);
+        }
+    }
+
+    /// Names one that is not ours to end.
+    pub(super) fn name(&mut self, process: &Process) {
+        self.named.entry(process.id()).or_insert_with(|| process.command());
+    }
+
+    /// Sends `signal` to the program's own group. The leader must not have been waited for, else the number may be
+    /// somebody else's.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        signal_group(self.leader, signal);
+    }
+
+    /// The command lines of all who had to be ended or named.
+    pub(super) fn names(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.named).into_values().collect()
+    }
+}
+
+/// As [`Strays::signal_group`]. A stopped member is woken, for it would not hear.
+pub(super) fn signal_group(leader: Pid, signal: Signal) {
+    let _ = kill_process_group(leader, signal);
+    let _ = kill_process_group(leader, Signal::CONT);
+}
+
+/// Who else holds the pipe with this inode open; neither we nor `known`.
+#[cfg(target_os = "linux")]
+pub(super) fn holders(inode: u64) -> Vec<Process> {
+    let own = getpid().as_raw_pid();
+    let link = format!("pipe:[{inode}]");
+    let holds = |process: &Process| {
+        let Ok(entries) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else { return false };
+        entries.flatten().any(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == link.as_str()))
+    };
+    let processes = table::all().unwrap_or_default();
+    processes.into_iter().filter(|process| process.pid != own && holds(process)).collect()
+}
+
+/// Who else holds the pipe with this inode open: unknown here.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn holders(_inode: u64) -> Vec<Process> {
+    Vec::new()
+}
