@@ -25,6 +25,7 @@
 //! The face:
 //! - [`cli`]: arguments, text, JSON, progress, exit status
 
+pub mod cli;
 pub mod git;
 pub mod json;
 pub mod os;

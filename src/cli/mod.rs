@@ -1,0 +1,3 @@
+//! The face: what a person types and sees.
+
+pub mod args;
