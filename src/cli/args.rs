@@ -2,7 +2,7 @@
 //!
 //! The doc comments here are what people read. Their first paragraph is the line of a list, the rest is the page.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[command(arg_required_else_help = true, subcommand_required = true, max_term_width = 100)]
 #[command(after_help = "A loop: check, add, drain, report. `man gitdevlyn-workflow` tells the whole way.")]
 pub struct Cli {
-    /// Print one JSON object instead of text for people
+    /// Print one JSON object instead of text for people.
     ///
     /// Print one JSON object on one line, its keys sorted. The object is the same whether standard output is a
     /// terminal or not; gitdevlyn-formats(5) has its keys. The flag may stand anywhere before `--`.
@@ -34,14 +34,14 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report every fault of a package
+    /// Report every fault of a package.
     ///
     /// Reads the package and names everything that is wrong with it, each fault with its file, line and column and
     /// with what to write instead. Writes nothing.
     #[command(after_long_help = examples::CHECK)]
     Check(Package),
 
-    /// Put a package into the queue
+    /// Put a package into the queue.
     ///
     /// Keeps the package as a commit of its own under refs/devlyn/captures/, records on which branch it was added,
     /// and removes the package's untracked copies from the checkout. HEAD, branches, the index and tracked files
@@ -49,7 +49,7 @@ pub enum Command {
     #[command(after_long_help = examples::ADD)]
     Add(Add),
 
-    /// Show where every loop stands
+    /// Show where every loop stands.
     ///
     /// Compares what the queue says with the receipts, the recovery refs and the task branches, and shows the result:
     /// how much is pending, active, accepted and failed, which task is next, what stands in the way, and which
@@ -57,7 +57,7 @@ pub enum Command {
     #[command(after_long_help = examples::STATUS)]
     Status(Status),
 
-    /// Work the queue until nothing can go on
+    /// Work the queue until nothing can go on.
     ///
     /// Takes the tasks in order. Each gets a worktree and a branch; the executor is started there with a packet that
     /// holds all it needs to know; the checks are run on what it committed; the result is bound, recorded and
@@ -69,27 +69,27 @@ pub enum Command {
     #[command(after_long_help = examples::DRAIN)]
     Drain(Drain),
 
-    /// Show what the last drain left
+    /// Show what the last drain left.
     ///
     /// One page a loop: what was accepted and on what evidence, what failed and why, what waits for you, and the
     /// command that brings the accepted work into your branch.
     #[command(after_long_help = examples::REPORT)]
     Report(Report),
 
-    /// Run the declared checks of a task on its candidate
+    /// Run the declared checks of a task on its candidate.
     ///
     /// For executors: the packet names this command as its runner.
     #[command(subcommand, subcommand_required = true, arg_required_else_help = true)]
     Acceptance(Acceptance),
 
-    /// Lead a single task by hand, one step at a time
+    /// Lead a single task by hand, one step at a time.
     ///
     /// The steps that a drain takes, for the owner of one task. A refusal changes nothing.
     #[command(subcommand, subcommand_required = true, arg_required_else_help = true)]
     #[command(after_long_help = examples::TASK)]
     Task(Task),
 
-    /// Check everything that is kept against everything else
+    /// Check everything that is kept against everything else.
     ///
     /// Compares captures with records, rows with receipts, receipts with recovery refs, terminal commits, custody,
     /// notes, worktrees and branches, and prints a line for each finding with its remedy. Changes nothing but what
@@ -97,7 +97,7 @@ pub enum Command {
     #[command(after_long_help = examples::FSCK)]
     Fsck(Fsck),
 
-    /// Undo an allocation that was never finished
+    /// Undo an allocation that was never finished.
     ///
     /// The one recovery that a drain leaves to a person. Shows the worktree, branch and receipt directory that the
     /// interrupted allocation left and what is in them, proves that nothing there would be lost, and removes them.
@@ -105,7 +105,7 @@ pub enum Command {
     #[command(after_long_help = examples::RECOVER)]
     Recover(Recover),
 
-    /// Install the hooks that guard the queue
+    /// Install the hooks that guard the queue.
     ///
     /// Registers the hooks in the place that Git uses for this repository, calls the hooks that are there already
     /// first, and has `.devlyn/` ignored. Hook directories that another tool manages are not written to; the line to
@@ -113,13 +113,13 @@ pub enum Command {
     #[command(after_long_help = examples::INIT)]
     Init(Init),
 
-    /// Judge a commit, a merge or a push
+    /// Judge a commit, a merge or a push.
     ///
     /// What the installed hooks call. Arguments and standard input are those that Git gives to the hook.
     #[command(hide = true)]
     Hook(Hook),
 
-    /// Judge every commit of a range by the rules of the hooks
+    /// Judge every commit of a range by the rules of the hooks.
     ///
     /// For a CI job, and for whatever `git commit --no-verify` let through. Prints a line for each violation and exits
     /// 1 when there is one.
@@ -135,18 +135,18 @@ pub enum Command {
 #[derive(Debug, Default, Args)]
 pub struct Repository {
     /// Work in the repository of DIR instead of the current directory's
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub repo: Option<PathBuf>,
 }
 
 /// A package, by its file or by the name of its loop.
 #[derive(Debug, Args)]
 pub struct Package {
-    /// Path of a meta.md, or the name of a loop
+    /// Path of a meta.md, or the name of a loop.
     ///
     /// A path is taken from the current directory, and its place decides the repository. A name stands for
     /// docs/specs/<name>/meta.md in the repository at hand.
-    #[arg(value_name = "META.MD|LOOP")]
+    #[arg(value_name = "META.MD|LOOP", value_hint = ValueHint::FilePath)]
     pub package: OsString,
 
     /// The repository in which a loop's name is looked up.
@@ -161,7 +161,7 @@ pub struct Add {
     #[command(flatten)]
     pub package: Package,
 
-    /// Let the loop stand for the pending row in LINE of docs/specs/queue.md
+    /// Let the loop stand for the pending row in LINE of docs/specs/queue.md.
     ///
     /// The package's Intent must repeat that row word for word. The legacy queue itself is never written: the loop's
     /// own queue file names the row that it replaces, and every checkout shows the loop in its place.
@@ -172,9 +172,10 @@ pub struct Add {
 /// Whether anything may leave this machine.
 #[derive(Debug, Default, Args)]
 pub struct Locality {
-    /// Push nothing and fetch nothing
+    /// Push nothing and fetch nothing.
     ///
-    /// Work with delivery `auto` or `pr` is treated as local work, unless some of it was pushed already.
+    /// Work with delivery auto or pr is treated as local work, unless some of it was pushed already. --no-push is the
+    /// same.
     #[arg(long, visible_alias = "no-push")]
     pub local_only: bool,
 }
@@ -198,10 +199,10 @@ pub struct Drain {
     #[command(flatten)]
     pub locality: Locality,
 
-    /// Make the tasks' worktrees below DIR
+    /// Make the tasks' worktrees below DIR.
     ///
     /// Without it they are made beside the repository, in <name>.devlyn/<loop>/<task>.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub worktree_root: Option<PathBuf>,
 
     /// The repository.
@@ -209,7 +210,7 @@ pub struct Drain {
     pub repository: Repository,
 
     /// The executor and its arguments, one of which holds {packet}
-    #[arg(last = true, required = true, value_name = "EXECUTOR")]
+    #[arg(last = true, required = true, value_name = "EXECUTOR", value_hint = ValueHint::CommandName)]
     pub executor: Vec<OsString>,
 }
 
@@ -228,7 +229,7 @@ pub struct Report {
 /// What can be done with a task's acceptance.
 #[derive(Debug, Subcommand)]
 pub enum Acceptance {
-    /// Run the declared checks on the committed candidate
+    /// Run the declared checks on the committed candidate.
     ///
     /// Runs every declared command and guard of the packet's task on the head of its branch and writes the outcome
     /// into the evidence directory. A result without any reason, listed in the submission, is taken over by the
@@ -242,14 +243,14 @@ pub enum Acceptance {
 #[derive(Debug, Args)]
 pub struct AcceptanceRun {
     /// The task's packet
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub packet: PathBuf,
 }
 
 /// The steps of one task.
 #[derive(Debug, Subcommand)]
 pub enum Task {
-    /// Give a task a worktree and a branch of its own
+    /// Give a task a worktree and a branch of its own.
     ///
     /// Makes a new worktree on a new branch and the receipt that owns both; nothing that exists is ever adopted.
     /// Without one of --start, --local-base and --from-receipt the work starts from the freshly fetched head of the
@@ -257,25 +258,25 @@ pub enum Task {
     #[command(after_long_help = examples::TASK_ALLOCATE)]
     Allocate(Allocate),
 
-    /// Bind a result to its task, once and for all
+    /// Bind a result to its task, once and for all.
     ///
     /// Copies the evidence that the acceptance names into the receipt's custody and points the recovery ref at the
     /// source. The same acceptance again changes nothing; another one is refused.
     Accept(Accept),
 
-    /// Attach the commit that says how the task ended
+    /// Attach the commit that says how the task ended.
     ///
     /// The commit's only parent is the bound source and its only change is the task's row in the queue file. The
     /// recovery ref moves to it.
     Attach(Attach),
 
-    /// Deliver a bound task, or say what its delivery waits for
+    /// Deliver a bound task, or say what its delivery waits for.
     ///
     /// Local work stays where it is. Other work is pushed to its branch and becomes a pull request; what it used is
     /// cleaned up once the request was merged. An interrupted delivery is continued by the same command.
     Complete(Complete),
 
-    /// Empty a task's scratch directory
+    /// Empty a task's scratch directory.
     ///
     /// Only once its owner has said that nothing writes there any more. Links are removed, never followed.
     CleanScratch(CleanScratch),
@@ -285,14 +286,14 @@ pub enum Task {
 #[derive(Debug, Args)]
 pub struct Receipt {
     /// The task's receipt.json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub receipt: PathBuf,
 }
 
 /// The word of a task's owner that nothing writes there any more.
 #[derive(Debug, Default, Args)]
 pub struct Release {
-    /// Declare that every process that wrote to the task's worktree has ended
+    /// Declare that every process that wrote to the task's worktree has ended.
     ///
     /// Cleanup needs this word, and still looks for itself. Refused from inside the worktree.
     #[arg(long)]
@@ -311,7 +312,7 @@ pub struct Allocate {
     pub branch: String,
 
     /// Where to make the worktree; must not exist yet
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub worktree: PathBuf,
 
     /// The branch that the work is meant for
@@ -326,7 +327,7 @@ pub struct Allocate {
     #[arg(long, value_name = "NAME", default_value = "origin")]
     pub remote: String,
 
-    /// The repository that the remote must be
+    /// The repository that the remote must be.
     ///
     /// Every fetch and push URL of the remote has to name it. Not needed for local work.
     #[arg(long, value_name = "OWNER/NAME")]
@@ -350,7 +351,7 @@ pub struct Start {
     pub local_base: Option<String>,
 
     /// Start from the accepted source of another task, and stay local
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub from_receipt: Option<PathBuf>,
 }
 
@@ -362,7 +363,7 @@ pub struct Accept {
     pub receipt: Receipt,
 
     /// The acceptance to bind, a file inside the task's worktree
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub acceptance: PathBuf,
 }
 
@@ -378,7 +379,7 @@ pub struct Attach {
     pub commit: String,
 
     /// The queue file that the commit changes, docs/specs/<loop>/queue.md
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }
 
@@ -390,10 +391,10 @@ pub struct Complete {
     pub receipt: Receipt,
 
     /// Bind this acceptance first
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub acceptance: Option<PathBuf>,
 
-    /// How the pull request is merged
+    /// How the pull request is merged.
     ///
     /// Kept in the receipt. Without it the receipt's mode counts, then devlyn.completionMode, then `auto`.
     #[arg(long, value_name = "MODE")]
@@ -464,14 +465,14 @@ pub struct Init {
     #[arg(long)]
     pub uninstall: bool,
 
-    /// Guard the capture and recovery refs too
+    /// Guard the capture and recovery refs too.
     ///
     /// Installs a reference-transaction hook, which Git runs for every ref that changes: fetches of many refs become
     /// slower.
     #[arg(long, conflicts_with = "uninstall")]
     pub protect_refs: bool,
 
-    /// Show results in `git log` of this repository
+    /// Show results in `git log` of this repository.
     ///
     /// Adds refs/notes/devlyn to notes.displayRef.
     #[arg(long, conflicts_with = "uninstall")]
@@ -533,7 +534,7 @@ pub struct Generate {
     pub what: Artifact,
 
     /// The directory to write into
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 }
 
@@ -573,10 +574,10 @@ Examples:
 
     pub(super) const DRAIN: &str = "\
 Examples:
-  # with Claude Code
-  git devlyn drain -- claude -p \"Do the task in {packet}\" --permission-mode acceptEdits
-  # with Codex, which may write to the worktree's Git directory
-  git devlyn drain -- codex exec --full-auto --add-dir {worktree_git_dir} \"Do the task in {packet}\"
+  # with Claude Code, which must be allowed to commit and to write its submission
+  git devlyn drain -- claude -p \"Do the task in {packet}\" --permission-mode acceptEdits --allowedTools Bash
+  # with Codex, whose sandbox must let it write to both Git directories
+  git devlyn drain -- codex exec --sandbox workspace-write --add-dir {worktree_git_dir} --add-dir \"$PWD/.git\" \"Do the task in {packet}\"
   # with a script, and nothing leaves this machine
   git devlyn drain --local-only -- ./executor.sh {packet}";
 

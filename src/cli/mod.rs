@@ -1,3 +1,4 @@
 //! The face: what a person types and sees.
 
 pub mod args;
+pub mod generate;
