@@ -7,6 +7,10 @@ use rustix::process::{Pid, Signal};
 /// The longest command line that a report shows, in characters.
 const COMMAND_LIMIT: usize = 200;
 
+/// The bit of a process's flags that the kernel sets for its own threads (`PF_KTHREAD`).
+#[cfg(target_os = "linux")]
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
 /// A process as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
@@ -22,6 +26,8 @@ pub(super) struct Process {
     pub(super) zombie: bool,
     /// Threads that it has; a zombie with more than one still runs in the others.
     pub(super) threads: u32,
+    /// It is a thread of the kernel.
+    pub(super) kernel: bool,
     /// Its own name: the file name of its program, cut to 15 bytes on Linux.
     pub(super) name: String,
 }
@@ -112,6 +118,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
         zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
+        kernel: fields.get(6)?.parse::<u32>().ok()? & KERNEL_THREAD != 0,
         threads: fields.get(17)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
         name: String::from_utf8_lossy(&stat[open + 1..close]).into_owned(),
@@ -142,7 +149,7 @@ fn parse_ps(line: &str) -> Option<Process> {
     let (pid, parent, group) = (number()?, number()?, number()?);
     let zombie = words.next()?.starts_with('Z');
     let name = words.collect::<Vec<_>>().join(" ");
-    Some(Process { pid, parent, group, started: 0, zombie, threads: 1, name })
+    Some(Process { pid, parent, group, started: 0, zombie, threads: 1, kernel: false, name })
 }
 
 #[cfg(not(target_os = "linux"))]

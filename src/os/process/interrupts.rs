@@ -181,7 +181,6 @@ impl Current {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
-    use std::os::unix::process::CommandExt;
     use std::path::Path;
     use std::process::{Command, ExitStatus};
 
@@ -318,7 +317,7 @@ mod tests {
         let victim = case.command();
         let mut nohup = super::super::command("/bin/sh", Path::new("/"), &Environment::inherited());
         nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(victim.get_program()).args(victim.get_args());
-        nohup.env("DEVLYN_TEST", case.root.path()).stdout(std::process::Stdio::null()).process_group(0);
+        nohup.env("DEVLYN_TEST", case.root.path()).stdout(std::process::Stdio::null());
         let mut child = nohup.spawn().unwrap();
         until("it is ready", || case.has("ready"));
         rustix::process::kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
