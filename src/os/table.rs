@@ -101,8 +101,11 @@ pub(super) fn pids() -> io::Result<Vec<i32>> {
 /// Where there is none, it cannot be read, or the kernel writes what we do not understand (`InvalidData`).
 #[cfg(target_os = "linux")]
 pub(super) fn read(pid: i32) -> io::Result<Process> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat"))?;
-    parse(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    use std::io::Read;
+    // One read, for this is done for every process there is; the line has at most 52 fields.
+    let mut stat = [0; 2048];
+    let length = std::fs::File::open(format!("/proc/{pid}/stat"))?.read(&mut stat)?;
+    parse(&stat[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(target_os = "linux")]
