@@ -6,8 +6,11 @@
 //!
 //! The words, pure and without a clock, a disk or Git:
 //! - [`json`]: strict JSON, the form that every state file has
+//! - [`oid`]: the id of an object
+//! - [`shell`]: command lines as a person would type them
 //! - [`package`]: what was asked, and every fault in it
 //! - [`queue`]: where it stands: rows, claims, the one legal transition, the order of the view
+//! - [`exchange`]: what drain and executor say to each other
 //!
 //! The doors:
 //! - [`git`]: the repository
@@ -15,6 +18,7 @@
 //! - [`os`]: the machine: processes, groups, writers, mounts
 //!
 //! The work:
+//! - [`view`]: everything that is known, held against each other
 //! - [`add`]: a package becomes a capture
 //! - [`acceptance`]: evidence becomes a verdict
 //! - [`task`]: one task's life, from allocation to cleanup
@@ -25,10 +29,15 @@
 //! The face:
 //! - [`cli`]: arguments, text, JSON, progress, exit status
 
+pub mod add;
 pub mod cli;
+pub mod exchange;
 pub mod git;
 pub mod json;
+pub mod oid;
 pub mod os;
 pub mod package;
 pub mod queue;
+pub mod shell;
 pub mod store;
+pub mod view;

@@ -7,23 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::{GitError, Result};
-
-/// The variables that bind a `git` to one repository: a child that works in another must not see them.
-pub const GIT_LOCAL_VARIABLES: [&str; 13] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_SHALLOW_FILE",
-    "GIT_GRAFT_FILE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-];
+use crate::os::process::GIT_LOCAL_VARIABLES;
 
 /// How much of what a failed `git` said is repeated.
 const STDERR_KEPT: usize = 2000;

@@ -9,18 +9,17 @@ mod history;
 mod ident;
 mod ignore;
 mod objects;
-mod oid;
 mod refs;
 mod repo;
 mod worktree;
 
 use std::path::PathBuf;
 
-pub use command::{GIT_LOCAL_VARIABLES, Git, Output};
+pub use crate::oid::Oid;
+pub use command::{Git, Output};
 pub use diff::Change;
 pub use history::{Author, Commit};
 pub use objects::{Blob, Entry, EntryKind, NewCommit, shown};
-pub use oid::Oid;
 pub use refs::RefChange;
 pub use repo::{Head, Repo};
 pub use worktree::{Checkout, Worktree};

@@ -126,6 +126,14 @@ impl Repo {
         &self.work
     }
 
+    /// The top of the main worktree; of this one where the repository's main directory is bare.
+    #[must_use]
+    pub fn main_work_dir(&self) -> PathBuf {
+        let main = self.inner.main_repo().ok().and_then(|main| main.workdir().map(PathBuf::from));
+        let main = main.map(|path| std::fs::canonicalize(&path).unwrap_or(path));
+        main.unwrap_or_else(|| self.work.clone())
+    }
+
     /// A call of `git` on this worktree, whatever the caller's environment named.
     #[must_use]
     pub fn git(&self) -> Git {
@@ -201,7 +209,8 @@ fn backend(inner: &gix::Repository) -> Result<Backend> {
 fn not_opened(dir: &Path, error: &dyn std::fmt::Display) -> GitError {
     let text = format!("{error:#}");
     let lower = text.to_lowercase();
-    if lower.contains("could not find a git repository")
+    if lower.contains("nogitrepository")
+        || lower.contains("could not find a git repository")
         || lower.contains("no git repository")
         || lower.contains("not a git repository")
     {

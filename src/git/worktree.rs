@@ -49,6 +49,19 @@ impl Repo {
         Ok(found)
     }
 
+    /// The tops of all registered worktrees, as far as they can be told without asking `git`.
+    ///
+    /// # Errors
+    /// Where the registrations cannot be read.
+    pub fn worktree_paths(&self) -> Result<Vec<PathBuf>> {
+        let mut paths: Vec<PathBuf> =
+            self.inner.main_repo().ok().and_then(|main| main.workdir().map(PathBuf::from)).into_iter().collect();
+        for proxy in self.inner.worktrees().map_err(GitError::gix)? {
+            paths.extend(proxy.base().ok());
+        }
+        Ok(paths.into_iter().map(|path| std::fs::canonicalize(&path).unwrap_or(path)).collect())
+    }
+
     /// Makes the new branch `branch` at `start` and a worktree at `path` that has it checked out. It is locked until
     /// [`Checkout::unlock`], so that no pruning elsewhere takes away what is being made.
     ///

@@ -45,6 +45,12 @@ impl Layout {
         self.loops().join("queue.lock")
     }
 
+    /// The lock under which worktrees are made.
+    #[must_use]
+    pub fn worktree_lock(&self) -> PathBuf {
+        self.loops().join("worktree.lock")
+    }
+
     /// The loop's add record.
     #[must_use]
     pub fn record(&self, loop_id: &LoopId) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The id of an object.
+//! The id of an object: a word that names, and nothing that reads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The id of an object, SHA-1 or SHA-256, always whole.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Oid(pub(super) gix::ObjectId);
+pub struct Oid(pub(crate) gix::ObjectId);
 
 impl Oid {
     /// The all-zero id of this one's kind, which stands for "no object" in a reference transaction.

@@ -1,0 +1,548 @@
+//! Every task with what its row, its receipt, its references and its packet say, held against each other. What they
+//! contradict proves nothing: neither an acceptance nor a frontier.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use super::{Captures, Loop, Queue, Result};
+use crate::exchange::{Attempt, Packet, last_attempt};
+use crate::git::{Oid, Repo};
+use crate::package::{Identity, sha256_hex};
+use crate::queue::{Mark, QueueFile, Row};
+use crate::store::{Allocation, Layout, Receipt, ReceiptDir, StoreError, Verdict, read_state};
+
+/// A receipt and where it is.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Its directory.
+    pub dir: ReceiptDir,
+    /// The receipt.
+    pub receipt: Receipt,
+}
+
+/// How far an owned task has come. Each variant is what a crash behind the step before it leaves; the step that
+/// follows does what is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Worktree and branch are there; inputs or packet may be missing.
+    Allocated,
+    /// The packet is there; nothing runs and nothing was submitted.
+    Packed,
+    /// An execution began, and no end of it is known.
+    Executing,
+    /// There is a submission; nothing is bound.
+    Submitted,
+    /// The result is bound; no terminal commit is known.
+    Bound,
+    /// The terminal commit is there, not attached.
+    Terminal,
+    /// Attached; the delivery is not final.
+    Attached,
+    /// Delivered; a cleanup may be missing.
+    Delivered,
+}
+
+/// What is known of a task.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// There is no receipt.
+    Absent,
+    /// Something stands where its receipt would; it waits for a person.
+    Occupied(String),
+    /// What is there contradicts itself; it waits for a person.
+    Invalid {
+        /// What was found, where, and how to inspect it.
+        reason: String,
+        /// Whether there is a receipt that claims the task.
+        claimed: bool,
+        /// Whether somebody may still write into its worktree.
+        possible_writer: bool,
+        /// Whether it carries its loop's package to the remote base.
+        held: Option<Rc<Held>>,
+    },
+    /// It is owned, and everything agrees.
+    Owned(Rc<Held>, Stage),
+}
+
+/// How a task came out, as far as evidence goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not begun.
+    Pending,
+    /// Begun.
+    Active,
+    /// Accepted.
+    Accepted,
+    /// Failed.
+    Failed,
+    /// Never begun, because a prerequisite failed.
+    Blocked,
+}
+
+impl Outcome {
+    /// The word that stands in objects and reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+            Self::Accepted => "accepted",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// A task.
+#[derive(Debug, Clone)]
+pub struct TaskView {
+    /// Its identity.
+    pub identity: Identity,
+    /// Its row.
+    pub row: Row,
+    /// Which loop of the queue it belongs to.
+    pub loop_index: usize,
+    /// What is known of it.
+    pub state: State,
+    /// The prerequisite because of which it never runs, and the key of the receipt that proves it.
+    pub blocked_by: Option<(Identity, Option<String>)>,
+}
+
+impl TaskView {
+    /// How it came out.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (&self.state, self.row.mark) {
+            (State::Owned(held, _), _) => match held.receipt.verdict() {
+                None => Outcome::Active,
+                Some(Verdict::Accepted) => Outcome::Accepted,
+                Some(Verdict::Failed) => Outcome::Failed,
+            },
+            (State::Invalid { claimed: true, .. }, _) => Outcome::Active,
+            (State::Occupied(_) | State::Invalid { .. }, _) => Outcome::Pending,
+            (State::Absent, _) if self.blocked_by.is_some() => Outcome::Blocked,
+            (State::Absent, Mark::Pending) => Outcome::Pending,
+            (State::Absent, Mark::Accepted) => Outcome::Accepted,
+            (State::Absent, Mark::Failed) => Outcome::Failed,
+        }
+    }
+
+    /// Its receipt, where it is owned and everything agrees.
+    #[must_use]
+    pub fn held(&self) -> Option<&Rc<Held>> {
+        match &self.state {
+            State::Owned(held, _) => Some(held),
+            State::Absent | State::Occupied(_) | State::Invalid { .. } => None,
+        }
+    }
+
+    /// How far it has come, where it is owned and everything agrees.
+    #[must_use]
+    pub fn stage(&self) -> Option<Stage> {
+        match &self.state {
+            State::Owned(_, stage) => Some(*stage),
+            State::Absent | State::Occupied(_) | State::Invalid { .. } => None,
+        }
+    }
+
+    /// Its accepted source, where a receipt proves it.
+    #[must_use]
+    pub fn accepted_source(&self) -> Option<Oid> {
+        let held = self.held()?;
+        (held.receipt.verdict() == Some(Verdict::Accepted)).then_some(held.receipt.source_sha).flatten()
+    }
+}
+
+/// Everything that is known.
+#[derive(Debug)]
+pub struct View {
+    /// The queue.
+    pub queue: Queue,
+    /// The tasks, in the order in which they are seen.
+    pub tasks: Vec<TaskView>,
+    /// Receipts that cannot be read, each with its path and why.
+    pub unreadable: Vec<String>,
+    /// The receipts that a task of this view was found to be wrong with: no other work may touch them.
+    pub invalid_receipts: Vec<ReceiptDir>,
+    index: HashMap<Identity, usize>,
+}
+
+impl View {
+    /// Everything that is known in the repository, as the checkout of `repo` shows its queue.
+    ///
+    /// # Errors
+    /// Where the queue itself is not known.
+    pub fn read(repo: &Repo, layout: &Layout, captures: &Captures) -> Result<Self> {
+        let queue = Queue::read(repo, layout, captures)?;
+        let receipts = Receipts::read(layout)?;
+        let refs = repo.refs_below("refs/devlyn/completed/")?;
+        let evidence = Evidence { repo, layout, receipts: &receipts, refs: &refs };
+        let mut tasks = Vec::new();
+        let mut invalid_receipts = Vec::new();
+        for slot in &queue.slots {
+            let crate::queue::Slot::Loop(loop_index) = *slot else { continue };
+            let Some(found) = queue.loops.get(loop_index) else { continue };
+            for row in &found.queue.rows {
+                let state = evidence.state(found, row)?;
+                if let State::Invalid { .. } = state {
+                    invalid_receipts.extend(receipts.implicated(&row.identity));
+                }
+                let (identity, row) = (row.identity.clone(), row.clone());
+                tasks.push(TaskView { identity, row, loop_index, state, blocked_by: None });
+            }
+        }
+        let index = tasks.iter().enumerate().map(|(at, task)| (task.identity.clone(), at)).collect();
+        let unreadable = receipts.unreadable();
+        let mut view = Self { queue, tasks, unreadable, invalid_receipts, index };
+        view.find_blocked();
+        Ok(view)
+    }
+
+    /// The task of that identity.
+    #[must_use]
+    pub fn task(&self, identity: &Identity) -> Option<&TaskView> {
+        self.index.get(identity).and_then(|at| self.tasks.get(*at))
+    }
+
+    /// The loop that a task belongs to.
+    #[must_use]
+    pub fn loop_of(&self, task: &TaskView) -> Option<&Loop> {
+        self.queue.loops.get(task.loop_index)
+    }
+
+    /// The tasks of a loop, in the order of its rows.
+    pub fn tasks_of(&self, loop_index: usize) -> impl Iterator<Item = &TaskView> {
+        self.tasks.iter().filter(move |task| task.loop_index == loop_index)
+    }
+
+    /// Marks the tasks that never run because a prerequisite failed, directly or through others. Prerequisites stand
+    /// before their dependents in a manifest, so that one pass in its order is enough.
+    fn find_blocked(&mut self) {
+        for found in &self.queue.loops {
+            let Ok(manifest) = &found.manifest else { continue };
+            for task in &manifest.tasks {
+                let identity = found.id.task(&task.id);
+                let Some(at) = self.index.get(&identity).copied() else { continue };
+                if !matches!(self.tasks[at].state, State::Absent) {
+                    continue;
+                }
+                self.tasks[at].blocked_by = brought_in_block(&self.tasks[at].row);
+                if self.tasks[at].row.mark != Mark::Pending {
+                    continue;
+                }
+                let blocking = task.depends_on.iter().find_map(|id| {
+                    let prerequisite = self.tasks.get(*self.index.get(&found.id.task(id))?)?;
+                    matches!(prerequisite.outcome(), Outcome::Failed | Outcome::Blocked)
+                        .then(|| (prerequisite.identity.clone(), prerequisite.proof()))
+                });
+                self.tasks[at].blocked_by = blocking;
+            }
+        }
+    }
+}
+
+impl TaskView {
+    /// The key of the receipt that proves that it failed or is blocked.
+    fn proof(&self) -> Option<String> {
+        if let Some(held) = self.held() {
+            return Some(held.receipt.id.clone());
+        }
+        let brought_in = || self.row.failure.as_ref().and_then(|failure| failure.receipt.clone());
+        self.blocked_by.as_ref().map_or_else(brought_in, |(_, proof)| proof.clone())
+    }
+}
+
+/// What a row that another repository settled as blocked says of itself.
+fn brought_in_block(row: &Row) -> Option<(Identity, Option<String>)> {
+    let failure = row.failure.as_ref()?;
+    let identity = failure.reason.strip_prefix("blocked-prerequisite:")?;
+    Some((Identity::parse(identity.trim()).ok()?, failure.receipt.clone()))
+}
+
+/// What stands in one receipt directory.
+#[derive(Debug)]
+enum Found {
+    Receipt(Rc<Held>),
+    Nothing,
+    Unreadable(String),
+}
+
+/// Every receipt directory, by its key and by the task that it claims.
+#[derive(Debug)]
+struct Receipts {
+    found: Vec<(ReceiptDir, Found)>,
+    by_key: HashMap<String, usize>,
+    by_task: HashMap<String, Vec<usize>>,
+}
+
+impl Receipts {
+    fn read(layout: &Layout) -> Result<Self> {
+        let folder = layout.completions();
+        let mut found = Vec::new();
+        match std::fs::read_dir(&folder) {
+            Ok(entries) => {
+                for entry in entries {
+                    let entry = entry.map_err(StoreError::io(&folder))?;
+                    let dir = ReceiptDir::new(entry.path());
+                    let state = match Receipt::read(&dir) {
+                        Ok(Some(receipt)) => Found::Receipt(Rc::new(Held { dir: dir.clone(), receipt })),
+                        Ok(None) => Found::Nothing,
+                        Err(error) => Found::Unreadable(error.to_string()),
+                    };
+                    found.push((dir, state));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io(&folder)(error).into()),
+        }
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let by_key = found.iter().enumerate().map(|(at, (dir, _))| (dir.key(), at)).collect();
+        let mut by_task: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, (_, state)) in found.iter().enumerate() {
+            if let Found::Receipt(held) = state {
+                by_task.entry(held.receipt.task.clone()).or_default().push(at);
+            }
+        }
+        Ok(Self { found, by_key, by_task })
+    }
+
+    fn own(&self, identity: &Identity) -> Option<&(ReceiptDir, Found)> {
+        self.by_key.get(identity.key().as_str()).map(|at| &self.found[*at])
+    }
+
+    /// The directories of receipts that claim the task from another place than its own.
+    fn rivals(&self, identity: &Identity) -> Vec<&ReceiptDir> {
+        let key = identity.key();
+        let claims = self.by_task.get(&identity.to_string()).map(Vec::as_slice).unwrap_or_default();
+        claims.iter().map(|at| &self.found[*at].0).filter(|dir| dir.key() != key.as_str()).collect()
+    }
+
+    fn implicated(&self, identity: &Identity) -> Vec<ReceiptDir> {
+        let own = self.own(identity).map(|(dir, _)| dir);
+        own.into_iter().chain(self.rivals(identity)).cloned().collect()
+    }
+
+    fn unreadable(&self) -> Vec<String> {
+        let texts = self.found.iter().filter_map(|(_, state)| match state {
+            Found::Unreadable(why) => Some(format!("unreadable receipt {why}")),
+            Found::Receipt(_) | Found::Nothing => None,
+        });
+        texts.collect()
+    }
+}
+
+/// What a task's state is derived from.
+struct Evidence<'a> {
+    repo: &'a Repo,
+    layout: &'a Layout,
+    receipts: &'a Receipts,
+    refs: &'a BTreeMap<String, Oid>,
+}
+
+impl Evidence<'_> {
+    fn state(&self, found: &Loop, row: &Row) -> Result<State> {
+        let identity = &row.identity;
+        let own = self.receipts.own(identity);
+        let rivals = self.receipts.rivals(identity);
+        if let Some(rival) = rivals.first() {
+            let reason = format!(
+                "{} claims this task too; inspect it, and move it away if it is not this task's",
+                rival.path().display()
+            );
+            return Ok(self.invalid(reason, true, own));
+        }
+        let held = match own {
+            None => return Ok(State::Absent),
+            Some((dir, Found::Nothing)) => {
+                let reason = format!(
+                    "{} stands there without a receipt; see what it holds, move it away, and drain again",
+                    dir.path().display()
+                );
+                return Ok(State::Occupied(reason));
+            }
+            Some((_, Found::Unreadable(why))) => {
+                return Ok(self.invalid(format!("its receipt cannot be read: {why}"), true, own));
+            }
+            Some((_, Found::Receipt(held))) => held,
+        };
+        let receipt = &held.receipt;
+        let contradiction = if receipt.task != identity.to_string() {
+            Some(format!("its receipt claims the task {:?}", receipt.task))
+        } else if let Err(why) = receipt.check_place(self.layout, &held.dir) {
+            Some(why)
+        } else if receipt.branch != identity.branch() {
+            Some(format!("its receipt names the branch {:?}", receipt.branch))
+        } else {
+            None
+        };
+        if let Some(why) = contradiction {
+            return Ok(self.invalid(format!("{}: {why}", held.dir.receipt().display()), true, own));
+        }
+        if receipt.allocation == Allocation::Allocating {
+            return Ok(State::Occupied(unfinished(held)));
+        }
+        let stage =
+            if receipt.is_bound() { self.bound_stage(held, row)? } else { self.active_stage(held, found, row)? };
+        Ok(match stage {
+            Ok(stage) => State::Owned(Rc::clone(held), stage),
+            Err(why) => self.invalid(why, true, own),
+        })
+    }
+
+    fn invalid(&self, reason: String, claimed: bool, own: Option<&(ReceiptDir, Found)>) -> State {
+        let possible_writer = own.is_some_and(|(dir, _)| attempt(dir) == Attempt::Open);
+        let held = own.and_then(|(_, found)| match found {
+            Found::Receipt(held) => Some(Rc::clone(held)),
+            Found::Nothing | Found::Unreadable(_) => None,
+        });
+        State::Invalid { reason, claimed, possible_writer, held }
+    }
+
+    /// The stage of a task that is not bound, or what contradicts it.
+    fn active_stage(&self, held: &Held, found: &Loop, row: &Row) -> Result<std::result::Result<Stage, String>> {
+        if row.mark != Mark::Pending {
+            return Ok(Err(format!("its row is settled, and its receipt {} is not", held.dir.receipt().display())));
+        }
+        let path = held.dir.packet();
+        let packet = match read_state(&path) {
+            Ok(None) => None,
+            Ok(Some((object, _))) => match serde_json::from_value::<Packet>(object.into()) {
+                Ok(packet) => Some(packet),
+                Err(error) => return Ok(Err(format!("its packet {} is misshapen: {error}", path.display()))),
+            },
+            Err(error) => return Ok(Err(format!("its packet cannot be read: {error}"))),
+        };
+        if let Some(packet) = &packet
+            && let Some(why) = self.packet_contradiction(held, found, row, packet)?
+        {
+            return Ok(Err(format!("its packet {} contradicts {why}; inspect both", path.display())));
+        }
+        Ok(Ok(match (attempt(&held.dir), packet) {
+            (Attempt::Open, _) => Stage::Executing,
+            (_, None) => Stage::Allocated,
+            _ if std::fs::symlink_metadata(held.dir.submission()).is_ok() => Stage::Submitted,
+            _ => Stage::Packed,
+        }))
+    }
+
+    /// What a packet contradicts: the contract that was committed is what counts.
+    fn packet_contradiction(&self, held: &Held, found: &Loop, row: &Row, packet: &Packet) -> Result<Option<String>> {
+        let identity = &row.identity;
+        let receipt = &held.receipt;
+        if packet.task != *identity || packet.branch != receipt.branch || packet.worktree != receipt.worktree {
+            return Ok(Some("its receipt".to_owned()));
+        }
+        if self.repo.commit(packet.inputs_sha)?.is_none() {
+            return Ok(Some(format!("the repository, which has no commit {}", packet.inputs_sha)));
+        }
+        let files = [
+            (identity.spec_file(), &packet.contract),
+            (identity.expected_file(), &packet.expected),
+            (found.id.meta_file(), &packet.meta),
+        ];
+        for (path, named) in files {
+            let committed = self.repo.file(packet.inputs_sha, &path)?;
+            if committed.is_none_or(|blob| sha256_hex(&blob.data) != named.sha256) {
+                return Ok(Some(format!("{path} as the commit {} holds it", packet.inputs_sha)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The stage of a task that is bound, or what contradicts it.
+    fn bound_stage(&self, held: &Held, row: &Row) -> Result<std::result::Result<Stage, String>> {
+        let receipt = &held.receipt;
+        let place = held.dir.receipt();
+        let (Some(source), Some(publish)) = (receipt.source_sha, receipt.publish_sha) else {
+            return Ok(Err(format!("{} has an acceptance and no source", place.display())));
+        };
+        let wanted = if receipt.verdict() == Some(Verdict::Failed) { Mark::Failed } else { Mark::Accepted };
+        if row.mark != Mark::Pending && row.mark != wanted {
+            return Ok(Err(format!(
+                "its row is marked [{}], its receipt {} says otherwise",
+                row.mark.as_char(),
+                place.display()
+            )));
+        }
+        let recovery = self.refs.get(&receipt.recovery_ref).copied();
+        let conflict = || {
+            let found = recovery.map_or_else(|| "is not there".to_owned(), |id| format!("is at {id}"));
+            format!(
+                "the recovery ref {} {found}, its receipt says {publish}; see `git log {publish}`, and put it back with \
+                 `git update-ref {} {publish}` if nobody else moved it",
+                receipt.recovery_ref, receipt.recovery_ref
+            )
+        };
+        if let Some(queue) = &receipt.queue {
+            if recovery != Some(publish) || queue.commit != publish {
+                return Ok(Err(conflict()));
+            }
+            if let Some(why) = self.terminal_contradiction(&row.identity, source, publish, wanted)? {
+                return Ok(Err(why));
+            }
+            return Ok(Ok(if receipt.delivery.is_some_and(crate::store::Delivery::is_final) {
+                Stage::Delivered
+            } else {
+                Stage::Attached
+            }));
+        }
+        let branch = self.repo.resolve(&format!("refs/heads/{}", receipt.branch))?;
+        let terminal = match branch {
+            Some(head) if head != source => {
+                self.terminal_contradiction(&row.identity, source, head, wanted)?.is_none().then_some(head)
+            }
+            _ => None,
+        };
+        Ok(match (recovery, terminal) {
+            (Some(at), Some(_)) if at == source => Ok(Stage::Terminal),
+            (Some(at), Some(head)) if at == head => Ok(Stage::Terminal),
+            (Some(at), None) if at == source => Ok(Stage::Bound),
+            _ => Err(conflict()),
+        })
+    }
+
+    /// Why `terminal` is not the commit that settles the task as `mark` on `source`.
+    fn terminal_contradiction(
+        &self,
+        identity: &Identity,
+        source: Oid,
+        terminal: Oid,
+        mark: Mark,
+    ) -> Result<Option<String>> {
+        let Some(commit) = self.repo.commit(terminal)? else {
+            return Ok(Some(format!("its terminal commit {terminal} is not there")));
+        };
+        if commit.parents != [source] {
+            return Ok(Some(format!("{terminal} does not lie directly on its source {source}")));
+        }
+        let file = self.repo.file(terminal, &identity.loop_id.queue_file())?;
+        let queue = file.and_then(|blob| QueueFile::parse(&identity.loop_id, &blob.data).ok().flatten());
+        let found = queue.and_then(|queue| queue.row(identity).map(|row| row.mark));
+        Ok((found != Some(mark)).then(|| {
+            let found =
+                found.map_or_else(|| "no row of it".to_owned(), |mark| format!("its row as [{}]", mark.as_char()));
+            format!("its terminal commit {terminal} has {found}, its receipt says [{}]", mark.as_char())
+        }))
+    }
+}
+
+/// How the last execution of the receipt's task stands; a log that cannot be read may hide one that is open.
+fn attempt(dir: &ReceiptDir) -> Attempt {
+    match std::fs::read(dir.executions()) {
+        Ok(bytes) => last_attempt(&String::from_utf8_lossy(&bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Attempt::None,
+        Err(_) => Attempt::Open,
+    }
+}
+
+fn unfinished(held: &Held) -> String {
+    let receipt = &held.receipt;
+    format!(
+        "its allocation was interrupted and is never adopted; `git devlyn recover {}` shows and removes what it left, or do \
+         it yourself: remove the worktree {} and the branch {} if they are there, delete {}, and drain again",
+        receipt.task,
+        receipt.worktree.display(),
+        receipt.branch,
+        held.dir.path().display()
+    )
+}
