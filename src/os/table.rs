@@ -101,10 +101,19 @@ pub(super) fn pids() -> io::Result<Vec<i32>> {
 /// Where there is none, it cannot be read, or the kernel writes what we do not understand (`InvalidData`).
 #[cfg(target_os = "linux")]
 pub(super) fn read(pid: i32) -> io::Result<Process> {
+    read_in(format!("/proc/{pid}").as_ref())
+}
+
+/// The process or thread whose directory this is. A thread has its own number and state, and the rest of its process.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(target_os = "linux")]
+pub(super) fn read_in(directory: &std::path::Path) -> io::Result<Process> {
     use std::io::Read;
     // One read, for this is done for every process there is; the line has at most 52 fields.
     let mut stat = [0; 2048];
-    let length = std::fs::File::open(format!("/proc/{pid}/stat"))?.read(&mut stat)?;
+    let length = std::fs::File::open(directory.join("stat"))?.read(&mut stat)?;
     parse(&stat[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 

@@ -311,19 +311,32 @@ mod tests {
         }
     }
 
+    /// The victim of `case`, started by somebody who ignores `signal`.
+    fn behind(case: &Case, signal: &str) -> Command {
+        let victim = case.command();
+        let mut outer = super::super::command("/bin/sh", Path::new("/"), &Environment::inherited());
+        outer.arg("-c").arg(format!("trap '' {signal}; exec \"$0\" \"$@\""));
+        outer.arg(victim.get_program()).args(victim.get_args());
+        outer.env("DEVLYN_TEST", case.root.path()).stdout(std::process::Stdio::null());
+        outer
+    }
+
     #[test]
     fn an_ignored_hangup_stays_ignored() {
         let case = Case::new("touch ready; while ! test -e release; do sleep 0.01; done", &["long"]);
-        let victim = case.command();
-        let mut nohup = super::super::command("/bin/sh", Path::new("/"), &Environment::inherited());
-        nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(victim.get_program()).args(victim.get_args());
-        nohup.env("DEVLYN_TEST", case.root.path()).stdout(std::process::Stdio::null());
-        let mut child = nohup.spawn().unwrap();
+        let mut child = behind(&case, "HUP").spawn().unwrap();
         until("it is ready", || case.has("ready"));
         rustix::process::kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
         std::fs::File::create(case.root.path().join("release")).unwrap();
         assert!(child.wait().unwrap().success());
         assert_eq!(case.text("result"), "Exit(0) None false");
+    }
+
+    #[test]
+    fn who_ignored_the_end_of_children_before_us_costs_us_none() {
+        let case = Case::new("exit 3", &[]);
+        assert!(behind(&case, "CHLD").status().unwrap().success());
+        assert_eq!(case.text("result"), "Exit(3) None false");
     }
 
     #[test]

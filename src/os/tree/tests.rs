@@ -79,7 +79,7 @@ fn another_directory_or_a_link_in_its_place_is_not_ours() {
 fn no_depth_is_too_deep() {
     let tree = tempfile::tempdir().unwrap();
     let mut open = openat(CWD, tree.path(), READ, Mode::empty()).unwrap();
-    for _ in 0..3000 {
+    for _ in 0..1100 {
         rustix::fs::mkdirat(&open, "directory", Mode::RWXU).unwrap();
         open = openat(&open, "directory", READ, Mode::empty()).unwrap();
     }

@@ -114,7 +114,10 @@ impl<'a> Observer<'a> {
             return seen;
         }
         let Ok(threads) = std::fs::read_dir(directory.join("task")) else { return Seen::Hidden };
-        let looks: Vec<_> = threads.flatten().map(|thread| self.look_at_links(&thread.path())).collect();
+        // The dead one is still listed, and cannot be read by anybody but root.
+        let lives = |thread: &PathBuf| !table::read_in(thread).is_ok_and(|thread| thread.zombie);
+        let threads: Vec<_> = threads.flatten().map(|thread| thread.path()).filter(lives).collect();
+        let looks: Vec<_> = threads.iter().map(|thread| self.look_at_links(thread)).collect();
         if looks.iter().any(|(seen, _)| *seen == Seen::Within) {
             Seen::Within
         } else if looks.iter().any(|(seen, has_links)| *seen == Seen::Elsewhere && *has_links)
