@@ -31,6 +31,7 @@ pub fn mounted_below(tree: &Path) -> io::Result<Option<PathBuf>> {
 
 /// The paths at which `tree` or a part of it is to be seen in the mount namespace that `mountinfo` describes: itself
 /// (`own`, where the namespace is ours) and every bind mount of what holds it or of what it holds.
+#[cfg(target_os = "linux")]
 pub(super) fn views(tree: &Path, own: &[u8], mountinfo: &[u8]) -> Vec<PathBuf> {
     let Some((device, inside)) = locate(&parse(own), tree) else { return Vec::new() };
     let mut views = Vec::new();
@@ -47,6 +48,7 @@ pub(super) fn views(tree: &Path, own: &[u8], mountinfo: &[u8]) -> Vec<PathBuf> {
 }
 
 /// The file system that holds `path`, and the path within it.
+#[cfg(target_os = "linux")]
 fn locate(mounts: &[Mount], path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     // Of mounts at one point the last one hides the others, and `max_by_key` takes the last of equals.
     let mount = mounts
@@ -112,6 +114,7 @@ fn other_device(tree: &Path) -> io::Result<Option<PathBuf>> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     const OWN: &[u8] = b"1 0 8:1 / / rw - ext4 /dev/sda rw\n\
         2 1 0:5 / /proc rw - proc proc rw\n\
         3 1 8:2 /sub /home/a\\040b rw - ext4 /dev/sdb rw\n\
@@ -125,14 +128,15 @@ mod tests {
         assert_eq!(path(br"/a\09\"), Path::new(r"/a\09\"));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_tree_is_seen_through_every_mount_of_it() {
         let tree = Path::new("/home/a b/tree");
         assert_eq!(locate(&parse(OWN), tree).unwrap(), (b"8:2".to_vec(), "/sub/tree".into()));
         let expected: Vec<PathBuf> = vec![tree.into(), "/mnt/part".into(), "/mnt/whole/sub/tree".into()];
         assert_eq!(views(tree, OWN, OWN), expected);
-        let container = b"9 8 0:77 / / rw - overlay o rw\n10 9 8:2 /sub/tree /work rw - ext4 /dev/sdb rw\n";
-        assert_eq!(views(tree, OWN, container), [PathBuf::from("/work")]);
+        let container = b"9 8 0:77 / / rw - overlay o rw\n10 9 8:2 /sub/tree /app rw - ext4 /dev/sdb rw\n";
+        assert_eq!(views(tree, OWN, container), [PathBuf::from("/app")]);
         assert!(views(Path::new("/etc/x"), OWN, container).is_empty());
     }
 

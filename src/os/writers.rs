@@ -31,7 +31,8 @@ pub enum Writing {
 ///
 /// Our own process does not count but for its current directory ([`outside`]). A process that cannot be read counts
 /// where it descends from us, where it belongs to our user and started after `since` (the time at which the tree was
-/// made; none: at any time) unless it is the first process, and with `strict` always. Zombies do not count unless a thread of theirs lives on.
+/// made; none: at any time) unless it is the first process, and with `strict` always. Zombies do not count unless a
+/// thread of theirs lives on.
 ///
 /// # Errors
 /// The first [`Writing`] found.

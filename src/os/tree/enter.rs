@@ -73,7 +73,8 @@ fn unlock(parent: BorrowedFd<'_>, name: &OsStr) -> Result<Mode, Errno> {
 /// Lets us into a directory of ours, and returns the mode that it had.
 #[cfg(not(target_os = "linux"))]
 fn unlock(parent: BorrowedFd<'_>, name: &OsStr) -> Result<Mode, Errno> {
+    use rustix::fs::{AtFlags, chmodat, statat};
     let mode = permissions(Mode::from_raw_mode(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode));
-    rustix::fs::chmodat(parent, name, mode | Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW)?;
+    chmodat(parent, name, mode | Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(mode)
 }
