@@ -59,6 +59,8 @@ fn with_one_preamble(page: &str) -> String {
 
 fn heading(name: &str, command: &Command) -> Roff {
     let mut roff = Roff::new();
+    // Names of pages and paths must stay whole; the register is for YS and EE, which would turn hyphenation on again.
+    roff.control("nr", ["HY", "0"]).control("nh", []).control("ad", ["l"]);
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     roff.control("SH", ["NAME"]).text([roman(format!("{name} - {}", about.to_lowercase_first()))]);
     let typed = name.replacen("git-devlyn", "git devlyn", 1).replace("devlyn-", "devlyn ");
@@ -67,8 +69,7 @@ fn heading(name: &str, command: &Command) -> Roff {
     for words in synopsis(command) {
         roff.text(words);
     }
-    // The names of pages and paths must not be hyphenated; YS turns hyphenation on again.
-    roff.control("YS", []).control("nh", []).control("ad", ["l"]);
+    roff.control("YS", []);
     roff
 }
 
