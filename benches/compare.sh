@@ -1,0 +1,56 @@
+#!/bin/sh
+# compare.sh [RUNS]: the times that matter, side by side in one run, with the bars that they are held to.
+#
+# Needs hyperfine. GIT_DEVLYN names the program (default: target/release/git-devlyn); LOOPS the sizes of the queue to
+# look at (default: 100 1000 10000). A ratio is worth more than a time: the drain and Git's own part of it are measured
+# in turns on the same machine.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+runs=${1:-10}
+program=${GIT_DEVLYN:-${CARGO_TARGET_DIR:-$here/../target}/release/git-devlyn}
+command -v hyperfine >/dev/null || { echo "compare.sh: hyperfine is needed" >&2; exit 1; }
+[ -x "$program" ] || { echo "compare.sh: no program at $program: make build" >&2; exit 1; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/git-devlyn-bench.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# The median of the n-th command of the last measurement, in milliseconds.
+median() { awk -F, -v n="$1" 'NR == n + 1 { printf "%.1f", $6 * 1000 }' "$work/last.csv"; }
+measure() { hyperfine --style basic --export-csv "$work/last.csv" "$@" >"$work/last.txt" 2>&1 || { cat "$work/last.txt" >&2; exit 1; }; }
+row() { printf '%-44s %12s   %s\n' "$1" "$2" "$3"; }
+
+row "what" "median" "bar"
+
+measure --shell none --warmup 5 --runs 50 "$program --version"
+row "--version" "$(median 1) ms" "8 ms"
+
+for loops in ${LOOPS:-100 1000 10000}; do
+    repo=$work/status-$loops
+    "$here/repository.sh" "$repo" "$loops" 5
+    measure --shell none --warmup 2 --runs "$runs" "$program status --json --repo $repo"
+    case $loops in
+    100) bar="25 ms" ;;
+    1000) bar="200 ms, 60 MB" ;;
+    *) bar="in proportion" ;;
+    esac
+    memory=
+    if [ -x /usr/bin/time ]; then
+        memory=$(/usr/bin/time -f %M "$program" status --json --repo "$repo" 2>&1 >/dev/null | tail -n 1)
+        memory=", $((memory / 1024)) MB"
+    fi
+    row "status --json, $loops loops of 5" "$(median 1) ms$memory" "$bar"
+    rm -rf "$repo"
+done
+
+# Both begin with the same repository each time, made anew before every run.
+"$here/repository.sh" "$work/repo" 1 10
+mv "$work/repo" "$work/fresh"
+measure --warmup 1 --runs "$runs" \
+    --prepare "rm -rf $work/repo $work/repo.devlyn $work/repo.floor && cp -a $work/fresh $work/repo && sync -f $work" \
+    "$here/floor.sh $work/repo 10" \
+    "$program drain --repo $work/repo -- $here/executor.sh {packet}"
+row "Git's own part of ten tasks" "$(median 1) ms" ""
+row "drain of ten tasks" "$(median 2) ms" ""
+row "  one to the other" "$(awk -v a="$(median 2)" -v b="$(median 1)" 'BEGIN { printf "%.2f", a / b }')" "1.20"
+# A drain that does nothing is fast.
+"$program" status --json --repo "$work/repo" | grep -q '"accepted": *10' || { echo "compare.sh: the drain did not accept its ten tasks" >&2; exit 1; }
