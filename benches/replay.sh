@@ -79,11 +79,11 @@ say "drain again"
 git devlyn drain -- sh "$here/replay/executor.sh" '{packet}'
 git devlyn report shlex-next
 git devlyn status --json | grep -q '"accepted": *3' || fail "not all three tasks were accepted"
-calls=$(sort "$REPLAY/calls" | uniq -c | awk '{ printf "%s%s:%s", NR > 1 ? " " : "", $2, $1 }')
+calls=$(sort "$REPLAY/calls" | uniq -c | awk '{ printf "%s%s:%s", (NR > 1 ? " " : ""), $2, $1 }')
 [ "$calls" = "shlex-next.t01:1 shlex-next.t02:2 shlex-next.t03:1" ] || fail "the executor was called for $calls"
 
 say "bring it in"
-bring_in=$(git devlyn report shlex-next | sed -n 's/.*Bring into [^:]*: *//p' | tr -d '`' | head -n 1)
+bring_in=$(sed -n 's/^- Bring into [^:]*: //p' .git/devlyn-loops/shlex-next/drain-report.md)
 [ -n "$bring_in" ] || fail "the report names no command that brings the work in"
 echo "$bring_in"
 eval "$bring_in"

@@ -24,8 +24,8 @@ say() { printf '\n%s\n' "$*"; }
 show() { printf '\n%s$ %s%s\n' "$bold" "$1" "$plain"; }
 # Shows a command and runs it.
 try() { show "$*" && "$@"; }
-# The command that the report of a loop names for bringing its work in, without the marks that a page may put around it.
-bring() { git devlyn report "$1" | sed -n 's/.*Bring into [^:]*: *//p' | tr -d '`' | head -n 1; }
+# The command that the report of a loop names for bringing its work in.
+bring() { sed -n 's/^- Bring into [^:]*: //p' ".git/devlyn-loops/$1/drain-report.md"; }
 
 if [ -n "${DEMO_DIR-}" ]; then
     mkdir "$DEMO_DIR"
@@ -42,6 +42,7 @@ cd "$repo"
 git config user.name Demo
 git config user.email demo@example.invalid
 git config commit.gpgsign false
+git config merge.stat false
 echo .devlyn/ >.gitignore
 echo "# greeter" >README.md
 git add .
