@@ -118,10 +118,10 @@ const MAIN: &[Section] = &[
 const CHECK: &[Section] = &[Section {
     heading: "OUTPUT",
     blocks: &[
-        Text("Each fault is a line of its own, with a second one that says what to write instead:"),
+        Text("Each fault is a line with its place, and below it what to write instead:"),
         Code(
-            "docs/specs/inventory/t02/spec.md:14:1: R2 is covered by no command and no review\n  \
-             help: name R2 in a command's contract_refs, or in review_requirements",
+            "docs/specs/inventory/t02/spec.md:14:1: the requirement R2 is there twice\n  \
+             = help: give one of the two another number",
         ),
     ],
 }];
