@@ -1,4 +1,5 @@
-//! The face: what a person types and sees.
+//! The face: what a person types and sees. Never how anything is done.
 
 pub mod args;
+pub mod faults;
 pub mod generate;
