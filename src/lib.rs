@@ -22,6 +22,7 @@
 //! - [`add`]: a package becomes a capture
 //! - [`acceptance`]: evidence becomes a verdict
 //! - [`task`]: one task's life, from allocation to cleanup
+//! - [`notes`]: a result as a note that travels
 //! - [`forge`]: the host that merges pull requests
 //! - [`drain`]: the controller: reconcile, select, advance, report
 //! - [`hook`]: what a commit may not do
@@ -34,6 +35,7 @@ pub mod cli;
 pub mod exchange;
 pub mod git;
 pub mod json;
+pub mod notes;
 pub mod oid;
 pub mod os;
 pub mod package;

@@ -173,19 +173,32 @@ impl Repo {
             editor.upsert(parts, gix::object::tree::EntryKind::Blob, blob).map_err(GitError::gix)?;
         }
         let tree = editor.write(|tree| memory.write_object(tree).map(gix::Id::detach)).map_err(GitError::gix)?;
-        let signature = commit.author.signature_now();
+        let id = self.write_commit(&memory, tree, commit.parents, commit.message, commit.author)?;
+        Ok((Oid(tree), id))
+    }
+
+    /// The commit of `tree`, written and flushed with everything that `memory` holds.
+    pub(super) fn write_commit(
+        &self,
+        memory: &gix::Repository,
+        tree: gix::ObjectId,
+        parents: &[Oid],
+        message: &str,
+        author: &Author,
+    ) -> Result<Oid> {
+        let signature = author.signature_now();
         let object = gix::objs::Commit {
             tree,
-            parents: commit.parents.iter().map(|parent| parent.0).collect(),
+            parents: parents.iter().map(|parent| parent.0).collect(),
             author: signature.clone(),
             committer: signature,
             encoding: None,
-            message: BString::from(commit.message),
+            message: BString::from(message),
             extra_headers: Vec::new(),
         };
         let id = memory.write_object(&object).map_err(GitError::gix)?.detach();
-        self.keep(&memory)?;
-        Ok((Oid(tree), Oid(id)))
+        self.keep(memory)?;
+        Ok(Oid(id))
     }
 
     /// Writes what `memory` holds as loose objects and flushes each of them and the folders that they stand in.
