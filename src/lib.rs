@@ -30,6 +30,7 @@
 //! The face:
 //! - [`cli`]: arguments, text, JSON, progress, exit status
 
+pub mod acceptance;
 pub mod add;
 pub mod cli;
 pub mod exchange;
