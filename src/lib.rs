@@ -33,6 +33,7 @@
 pub mod acceptance;
 pub mod add;
 pub mod cli;
+pub mod drain;
 pub mod exchange;
 pub mod git;
 pub mod json;
@@ -43,4 +44,5 @@ pub mod package;
 pub mod queue;
 pub mod shell;
 pub mod store;
+pub mod task;
 pub mod view;

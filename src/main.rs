@@ -1,3 +1,7 @@
 //! The program: parse, run, print, exit status; nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    git_devlyn::cli::main(std::env::args_os())
+}

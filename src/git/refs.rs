@@ -148,8 +148,8 @@ impl Repo {
     /// [`GitError::Ref`] where one of them is not where it was said to be; then nothing was changed.
     pub fn update_refs(&self, changes: &[RefChange]) -> Result<()> {
         let mut slot = self.updater.borrow_mut();
-        // A process that an earlier transaction ended with is not asked again.
-        let mut updater = match slot.take() {
+        // An interrupt on the terminal reaches it too; one that ended between two transactions is replaced.
+        let mut updater = match slot.take().and_then(Updater::if_alive) {
             Some(updater) => updater,
             None => self.start_updater()?,
         };
@@ -166,8 +166,6 @@ impl Repo {
         let call = self.git().config("core.fsync=reference").args(["update-ref", "-m", "devlyn", "--stdin"]);
         let mut command = call.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: an interrupt on the terminal must not end it in the middle of a transaction.
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(GitError::Spawn)?;
         match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
             (Some(stdin), Some(stdout), Some(stderr)) => {
@@ -180,6 +178,10 @@ impl Repo {
 }
 
 impl Updater {
+    fn if_alive(mut self) -> Option<Self> {
+        matches!(self.child.try_wait(), Ok(None)).then_some(self)
+    }
+
     fn transact(&mut self, changes: &[RefChange]) -> std::io::Result<()> {
         let mut text = "start\n".to_owned();
         text.extend(changes.iter().map(RefChange::line));

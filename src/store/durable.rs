@@ -41,11 +41,14 @@ fn read_regular(path: &Path) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
+/// The object in a state file, and the file's bytes.
+pub type StateFile = (Map<String, Value>, Vec<u8>);
+
 /// The object in the state file `path` and its bytes, `None` where nothing is there.
 ///
 /// # Errors
 /// Where it is no regular file or no strict JSON object.
-pub fn read_state(path: &Path) -> Result<Option<(Map<String, Value>, Vec<u8>)>> {
+pub fn read_state(path: &Path) -> Result<Option<StateFile>> {
     let Some(bytes) = read_regular(path)? else { return Ok(None) };
     let object = json::parse_object(&bytes).map_err(|error| StoreError::invalid(path, error))?;
     Ok(Some((object, bytes)))

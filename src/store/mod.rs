@@ -11,7 +11,7 @@ mod record;
 use std::path::{Path, PathBuf};
 
 pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, set_aside, take, verify};
-pub use durable::{append_line, make_dir, read_state, remove_file, sync_dir, write_bytes, write_state};
+pub use durable::{StateFile, append_line, make_dir, read_state, remove_file, sync_dir, write_bytes, write_state};
 pub use layout::{Layout, ReceiptDir};
 pub use lock::Lock;
 pub use receipt::{
@@ -50,7 +50,7 @@ impl StoreError {
         move |source| Self::Io { path, source }
     }
 
-    pub(crate) fn invalid(path: &Path, why: impl ToString) -> Self {
+    pub(crate) fn invalid(path: &Path, why: impl std::fmt::Display) -> Self {
         Self::Invalid { path: path.to_owned(), why: why.to_string() }
     }
 }

@@ -56,7 +56,7 @@ impl<'a> Starts<'a> {
             )));
         };
         if let Some(frontier) = self.frontier(view, task.loop_index)? {
-            return self.from_frontier(view, found, task, &frontier);
+            return self.behind_frontier(view, found, task, &frontier);
         }
         let fixed = view
             .tasks_of(task.loop_index)
@@ -82,7 +82,7 @@ impl<'a> Starts<'a> {
         Ok(Ok(Start::Base(head)))
     }
 
-    fn from_frontier(
+    fn behind_frontier(
         &self,
         view: &View,
         found: &Loop,

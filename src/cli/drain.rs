@@ -1,0 +1,59 @@
+//! `git devlyn drain`.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+
+use super::args::Drain;
+use super::reply::Reply;
+use super::{repository, status, text};
+use crate::drain::{self, Drained, Event, Options};
+use crate::os::process::{Grace, Interrupts};
+
+pub(super) fn run(asked: Drain, json: bool) -> Reply {
+    let repo = match repository(asked.repository.repo.as_deref()) {
+        Ok(repo) => repo,
+        Err(error) => return Reply::blocked(error),
+    };
+    if let Err(error) = Interrupts::install(Grace::default()) {
+        return Reply::blocked(format!("signals cannot be watched: {error}"));
+    }
+    let options =
+        Options { local_only: asked.locality.local_only, worktree_root: asked.worktree_root, executor: asked.executor };
+    let terminal = std::io::stderr().is_terminal();
+    let mut tell = |event: Event| {
+        let line = if terminal {
+            format!("{}  {}", event.task, text::visible(&event.text))
+        } else {
+            format!("devlyn-loop: {}: {}", event.task, text::visible(&event.text).replace('\n', " "))
+        };
+        // A drain goes on where nobody reads its progress any more.
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    };
+    let result = drain::drain(&repo, &options, &mut tell);
+    let _ = json;
+    match result {
+        Ok(drained) => {
+            let code = drained.interrupted.map_or(0, |signal| 128 + u8::try_from(signal).unwrap_or_default());
+            let text = told(&drained);
+            Reply::new(&drained, text).exiting(code)
+        }
+        Err(error) => Reply::blocked(error),
+    }
+}
+
+fn told(drained: &Drained) -> String {
+    let colours = text::colours();
+    let mut text = format!("{}: {}\n", drained.status, status::counts(&drained.counts));
+    if !drained.tasks.is_empty() {
+        text.push('\n');
+        text.push_str(&status::table(&drained.tasks, colours));
+    }
+    for kept in &drained.cleanup {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\nnote: {}", text::visible(kept));
+    }
+    if !drained.reports.is_empty() {
+        text.push_str("\nSee it whole with `git devlyn report`.\n");
+    }
+    text
+}

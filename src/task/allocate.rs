@@ -1,0 +1,234 @@
+//! Allocation: a branch, a worktree and a receipt that a task owns. Nothing that exists is ever adopted.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Reconciled, Result, refuse};
+use crate::git::{Oid, Repo};
+use crate::os::tree::identity;
+use crate::package::{Key, is_branch_name};
+use crate::store::{Allocation, From, Layout, Lock, Receipt, ReceiptDir, StoreError, Verdict, make_dir, sync_dir};
+
+/// Where the branch starts.
+#[derive(Debug, Clone)]
+pub enum Where {
+    /// Local work, at this commit.
+    Local(Oid),
+    /// Local work, at the accepted source of the receipt at this path.
+    From(PathBuf),
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The task's identity.
+    pub task: String,
+    /// The branch to own.
+    pub branch: String,
+    /// The base branch's name.
+    pub base: String,
+    /// The remote's name.
+    pub remote: String,
+    /// Where the worktree shall stand.
+    pub worktree: PathBuf,
+    /// Where the branch starts.
+    pub start: Where,
+}
+
+/// What was made.
+#[derive(Debug)]
+pub struct Allocated {
+    /// The receipt's directory.
+    pub dir: ReceiptDir,
+    /// The receipt.
+    pub receipt: Receipt,
+    /// Earlier tasks that were cleaned on the way.
+    pub reconciled: Vec<Reconciled>,
+}
+
+/// Makes branch, worktree, scratch and receipt.
+///
+/// # Errors
+/// Where anything is in the way; then nothing was changed.
+pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Allocated> {
+    let (baseline, from) = match &request.start {
+        Where::Local(baseline) => (*baseline, None),
+        Where::From(path) => {
+            let from = predecessor(repo, layout, path)?;
+            (from.source_sha, Some(from))
+        }
+    };
+    let key = check_names(request)?;
+    // Two `git worktree add` at once race on files that Git shares between them.
+    let _lock = Lock::wait(&layout.worktree_lock())?;
+    check_branch(repo, &request.branch)?;
+    let worktree = prospective(repo, &request.worktree)?;
+    let dir = layout.receipt_dir(&key);
+    let receipt = Receipt {
+        id: key.as_str().to_owned(),
+        task: request.task.clone(),
+        branch: request.branch.clone(),
+        base: request.base.clone(),
+        repository: None,
+        remote: Some(request.remote.clone()),
+        remote_url: None,
+        recovery_ref: key.recovery_ref(),
+        common_gitdir: layout.common().to_owned(),
+        anchor: repo.work_dir().to_owned(),
+        worktree,
+        worktree_gitdir: None,
+        worktree_identity: None,
+        scratch_identity: None,
+        linked: true,
+        baseline,
+        allocated_from: from,
+        local_only: true,
+        allocation: Allocation::Allocating,
+        acceptance: None,
+        acceptance_digest: None,
+        source_sha: None,
+        publish_sha: None,
+        files: None,
+        product: None,
+        queue: None,
+        delivery: None,
+        mode_override: None,
+        pushed: false,
+        pr_number: None,
+        pr_url: None,
+        merge: None,
+        writers_released: false,
+        scratch_cleanup: None,
+        workspace_cleanup: None,
+        status: None,
+        other: std::collections::BTreeMap::new(),
+    };
+    for path in [&receipt.common_gitdir, &receipt.anchor, &receipt.worktree] {
+        if path.to_str().is_none() {
+            return refuse(format!("{} is not UTF-8, and a receipt can only name paths that are", path.display()));
+        }
+    }
+    let receipt = own(repo, &dir, receipt)?;
+    Ok(Allocated { dir, receipt, reconciled: Vec::new() })
+}
+
+/// Writes the receipt, makes the worktree, and writes the receipt again as owned.
+fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt) -> Result<Receipt> {
+    let above = dir.path().parent().unwrap_or(dir.path());
+    make_dir(above)?;
+    if let Err(error) = std::fs::create_dir(dir.path()) {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            return refuse(format!("{} is there already; an allocation is never taken over", dir.path().display()));
+        }
+        return Err(StoreError::io(dir.path())(error).into());
+    }
+    std::fs::create_dir(dir.scratch()).map_err(StoreError::io(&dir.scratch()))?;
+    receipt.scratch_identity = Some([pair(&dir.scratch())?, pair(dir.path())?]);
+    receipt.write(dir)?;
+    sync_dir(above)?;
+    let parent = receipt.worktree.parent().unwrap_or(&receipt.worktree);
+    if let Err(error) = std::fs::create_dir_all(parent).map_err(StoreError::io(parent)) {
+        withdraw(dir);
+        return Err(error.into());
+    }
+    let checkout = match repo.add_worktree(&receipt.worktree, &receipt.branch, receipt.baseline) {
+        Ok(checkout) => checkout,
+        Err(error) => {
+            let nothing = std::fs::symlink_metadata(&receipt.worktree).is_err()
+                && repo.resolve(&format!("refs/heads/{}", receipt.branch))?.is_none();
+            if nothing {
+                withdraw(dir);
+            }
+            return Err(error.into());
+        }
+    };
+    let git_dir = checkout.git_dir()?;
+    receipt.worktree_identity = Some([pair(&receipt.worktree)?, pair(&git_dir)?]);
+    receipt.worktree_gitdir = Some(git_dir);
+    checkout.unlock()?;
+    receipt.allocation = Allocation::Owned;
+    receipt.write(dir)?;
+    Ok(receipt)
+}
+
+/// Takes back what a refused allocation wrote, all of which is its own.
+fn withdraw(dir: &ReceiptDir) {
+    let _ = std::fs::remove_file(dir.receipt());
+    let _ = std::fs::remove_dir(dir.scratch());
+    let _ = std::fs::remove_dir(dir.path());
+}
+
+fn pair(path: &Path) -> Result<(u64, u64)> {
+    Ok(identity(path).map_err(StoreError::io(path))?)
+}
+
+/// The accepted result at `path` that a new task may start from.
+fn predecessor(repo: &Repo, layout: &Layout, path: &Path) -> Result<From> {
+    let dir = Receipt::addressed(layout, path)?;
+    let _lock = Lock::at_once(&dir.lock())?;
+    let receipt = Receipt::owned(layout, &dir)?;
+    let (Some(Verdict::Accepted), Some(source), Some(publish)) =
+        (receipt.verdict(), receipt.source_sha, receipt.publish_sha)
+    else {
+        return refuse(format!("{} has no accepted result to start from", dir.receipt().display()));
+    };
+    if repo.resolve(&receipt.recovery_ref)? != Some(publish) || !repo.is_ancestor(source, publish)? {
+        return refuse(format!("{} is not where {} says", receipt.recovery_ref, dir.receipt().display()));
+    }
+    Ok(From { receipt: receipt.id, source_sha: source })
+}
+
+fn check_names(request: &Request) -> Result<Key> {
+    if request.task.trim().is_empty() {
+        return refuse("a task has a name");
+    }
+    for name in [&request.branch, &request.base] {
+        if !is_branch_name(name) {
+            return refuse(format!("{name:?} is no branch name that Git takes"));
+        }
+    }
+    if request.branch == request.base || matches!(request.branch.as_str(), "main" | "master") {
+        return refuse(format!("{} is a base branch; a task owns a branch of its own", request.branch));
+    }
+    Ok(Key::of_branch(&request.branch))
+}
+
+/// The branch must be free, and so must every name that Git cannot keep beside it.
+fn check_branch(repo: &Repo, branch: &str) -> Result<()> {
+    let taken = |name: &str| refuse(format!("the branch {name} is there already; nothing that exists is taken over"));
+    for (at, _) in branch.match_indices('/').chain([(branch.len(), "")]) {
+        let name = &branch[..at];
+        if repo.resolve(&format!("refs/heads/{name}"))?.is_some() {
+            return taken(name);
+        }
+    }
+    match repo.refs_below(&format!("refs/heads/{branch}/"))?.keys().next() {
+        Some(name) => taken(name.trim_start_matches("refs/heads/")),
+        None => Ok(()),
+    }
+}
+
+/// Where a worktree would stand, absolute and without links, if nothing is in its way.
+///
+/// # Errors
+/// Where it exists, or lies inside or around a registered worktree or the repository's own files.
+pub fn prospective(repo: &Repo, path: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(path).map_err(StoreError::io(path))?;
+    if path.components().any(|part| part == Component::ParentDir) {
+        return refuse(format!("{} is given with `..`; name the place itself", path.display()));
+    }
+    if std::fs::symlink_metadata(&path).is_ok() {
+        return refuse(format!("{} is there already; a worktree is made in a place of its own", path.display()));
+    }
+    let nearest = path.ancestors().skip(1).find(|above| above.exists()).unwrap_or(&path);
+    let real = std::fs::canonicalize(nearest).map_err(StoreError::io(nearest))?;
+    if !real.is_dir() {
+        return refuse(format!("{} is no directory, so nothing can stand below it", real.display()));
+    }
+    let path = path.strip_prefix(nearest).map_or(real.clone(), |rest| real.join(rest));
+    for other in repo.worktree_paths()?.into_iter().chain([repo.common_dir().to_owned()]) {
+        if path.starts_with(&other) || other.starts_with(&path) {
+            return refuse(format!("{} lies inside or around {}", path.display(), other.display()));
+        }
+    }
+    Ok(path)
+}
