@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpgrp, getpid, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpid};
 
 use crate::os::table::{self, Process};
 
@@ -47,7 +47,9 @@ impl Strays {
     /// Those that run now, the leader too where it does. Adopted children that have ended are put to rest.
     pub(super) fn alive(&self) -> Vec<Process> {
         let Ok(processes) = table::all() else { return Vec::new() };
-        let (own, own_group, leader) = (getpid().as_raw_pid(), getpgrp().as_raw_pid(), self.leader.as_raw_pid());
+        let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
+        // Read from the same table: in a process namespace our group may have a leader outside, and then no number.
+        let own_group = processes.iter().find(|process| process.pid == own).map_or(0, |process| process.group);
         let stranger = |process: &Process| STRANGERS.get().is_some_and(|known| known.contains(&process.id()));
         // What we start for ourselves stays in our group, and only what a program of ours started leaves it.
         let adopted = |process: &Process| process.parent == own && process.group != own_group && !stranger(process);
