@@ -139,6 +139,8 @@ impl Draft {
         };
         let worktree = work.work_dir();
         let checked = &mut self.checked;
+        // The one that was examined, wherever the branch may have been a moment before.
+        checked.source_sha = source;
         let wanted = Wanted {
             task: &checked.task,
             source,

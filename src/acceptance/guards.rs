@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Result, listed};
 use crate::exchange::GuardRecord;
-use crate::git::{EntryKind, Oid, Repo};
+use crate::git::{EntryKind, Oid, Patch, Repo};
 use crate::json::{self, Value};
 use crate::package::{Expected, ForbiddenPattern, Severity};
 
@@ -28,8 +28,14 @@ pub(super) struct Guards {
 /// # Errors
 /// Where Git cannot tell.
 pub(super) fn judge(repo: &Repo, expected: &Expected, inputs: Oid, source: Oid) -> Result<Guards> {
+    judge_searching(repo, expected, (inputs, source), SEARCHED)
+}
+
+fn judge_searching(repo: &Repo, expected: &Expected, (inputs, source): (Oid, Oid), at_most: usize) -> Result<Guards> {
     let mut guards = Guards::default();
-    guards.patterns(repo, &expected.forbidden_patterns, inputs, source)?;
+    if !expected.forbidden_patterns.is_empty() {
+        guards.patterns(&expected.forbidden_patterns, repo.patch(inputs, source, at_most)?);
+    }
     for path in &expected.required_files {
         let problem = match repo.entry(source, path)?.map(|entry| entry.kind) {
             Some(EntryKind::File | EntryKind::Executable | EntryKind::Link) => None,
@@ -56,11 +62,8 @@ impl Guards {
         self.reasons.extend(problem.map(|problem| format!("failed: guard {rule} {subject:?} {problem}")));
     }
 
-    fn patterns(&mut self, repo: &Repo, patterns: &[ForbiddenPattern], inputs: Oid, source: Oid) -> Result<()> {
-        if patterns.is_empty() {
-            return Ok(());
-        }
-        let patch = repo.patch(inputs, source, SEARCHED)?;
+    fn patterns(&mut self, patterns: &[ForbiddenPattern], patch: Patch) {
+        let searched = patch.text.len();
         let text = String::from_utf8(patch.text)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         for (index, forbidden) in patterns.iter().enumerate() {
@@ -69,7 +72,7 @@ impl Guards {
             let problem = match search(forbidden, &text) {
                 Ok(true) => Some(format!("is in the change: {}", forbidden.description)),
                 Ok(false) if patch.cut => Some(format!(
-                    "is not proven absent: the change has more than {SEARCHED} bytes, all that is searched"
+                    "is not proven absent: the change goes on behind the {searched} bytes that are searched"
                 )),
                 Ok(false) => None,
                 Err(error) => Some(format!("gave no answer: {error}")),
@@ -84,7 +87,6 @@ impl Guards {
                 }),
             }
         }
-        Ok(())
     }
 }
 
@@ -301,6 +303,38 @@ mod tests {
         let broken = bench.head();
         bench.commit(&[("other.txt", "x")]);
         assert!(judge(&bench.repo(), &Expected::default(), broken, bench.head()).unwrap().reasons.is_empty());
+    }
+
+    #[test]
+    fn what_was_not_searched_is_not_proven_absent() {
+        let bench = Bench::new(&json!({}));
+        bench.commit(&[("t1.txt", "one\n"), ("t2.txt", "two\n".repeat(99).as_str())]);
+        let (repo, ends) = (bench.repo(), (bench.inputs(), bench.head()));
+        let whole = repo.patch(ends.0, ends.1, 1 << 20).unwrap();
+        assert!(!whole.cut && whole == repo.patch(ends.0, ends.1, whole.text.len()).unwrap());
+        let less = repo.patch(ends.0, ends.1, 200).unwrap();
+        assert!(less.cut && less.text == whole.text[..200]);
+        let reasons = |pattern: &str, files: Option<&[&str]>| {
+            let expected = patterns(vec![forbidden(pattern, Severity::Disqualifier, files)]);
+            judge_searching(&repo, &expected, ends, 200).unwrap().reasons
+        };
+        assert!(reasons("one", None)[0].contains("is in the change"));
+        for files in [None, Some(&["t1.txt"][..])] {
+            assert!(reasons("three", files)[0].contains("is not proven absent"), "{files:?}");
+        }
+        let blob = repo.entry(ends.1, "t1.txt").unwrap().unwrap().id;
+        assert_eq!(repo.blob_at_most(blob, 4).unwrap().unwrap(), b"one\n");
+        assert!(repo.blob_at_most(blob, 3).unwrap().is_none());
+        assert!(repo.patch(ends.0, blob, 9).is_err() && repo.blob_at_most(blob.null_like(), 9).is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_runs_away_fails_by_its_name() {
+        let bench = Bench::new(&json!({}));
+        bench.commit(&[("t1.txt", "x".repeat(5000).as_str())]);
+        let guards = judged(&bench, &patterns(vec![forbidden(r"(x+x+)+\1y", Severity::Disqualifier, None)]));
+        assert_eq!(passed(&guards, "forbidden_patterns"), [guards.reasons.is_empty()]);
+        assert!(guards.reasons.iter().all(|reason| reason.contains("forbidden_patterns/0")), "{:?}", guards.reasons);
     }
 
     #[test]
