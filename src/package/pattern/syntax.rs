@@ -22,8 +22,8 @@ pub(super) enum Node {
     Choice(Vec<Self>),
     /// `a{min,max}`; without `max` there is no end.
     Repeat { node: Box<Self>, min: u32, max: Option<u32>, style: Style },
-    /// Look-around.
-    Look { behind: bool, negated: bool, node: Box<Self> },
+    /// Look-around; behind by so many characters.
+    Look { behind: Option<u32>, negated: bool, node: Box<Self> },
     /// `(?>…)`
     Atomic(Box<Self>),
     /// `\1`
@@ -89,18 +89,6 @@ pub(super) enum Style {
 pub(super) type Width = (u64, u64);
 
 impl Node {
-    /// Whether the part surely takes no character.
-    pub(super) fn takes_nothing(&self) -> bool {
-        match self {
-            Self::Literal(..) | Self::Any { .. } | Self::Set { .. } | Self::Back(..) => false,
-            Self::At(_) | Self::Look { .. } => true,
-            Self::Group(_, node) | Self::Atomic(node) => node.takes_nothing(),
-            Self::Repeat { node, max, .. } => *max == Some(0) || node.takes_nothing(),
-            Self::Sequence(nodes) | Self::Choice(nodes) => nodes.iter().all(Self::takes_nothing),
-            Self::Conditional { yes, no, .. } => yes.takes_nothing() && no.takes_nothing(),
-        }
-    }
-
     /// How many characters the part can take; `groups` are the widths of the groups by number.
     pub(super) fn width(&self, groups: &[Option<Width>]) -> Width {
         match self {
