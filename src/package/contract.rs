@@ -1,5 +1,7 @@
 //! `spec.md`: what one task must do.
 
+use std::collections::HashSet;
+
 use super::diagnostics::{Fault, Faults, instead_of, one_of, quoted};
 use super::markdown::{Document, Entry, Value, frontmatter, utf8};
 use super::{Identity, TaskId};
@@ -73,7 +75,8 @@ pub(crate) fn read(identity: &Identity, bytes: &[u8]) -> (Option<Contract>, Obli
     let front = frontmatter(&document, &mut faults).map(|entries| Front::read(identity, &entries, &mut faults));
     let review = front.as_ref().and_then(|front| front.review.clone());
     if let (Some(requirements), Some(review)) = (&requirements, &review) {
-        for (at, id) in review.iter().filter(|(_, id)| requirements.iter().all(|(known, _)| known != id)) {
+        let known: HashSet<&String> = requirements.iter().map(|(id, _)| id).collect();
+        for (at, id) in review.iter().filter(|(_, id)| !known.contains(id)) {
             let message = format!("review_requirements names {}, which is no requirement here", quoted(id));
             faults.push(*at, message, format!("name items of \"## {REQUIREMENTS}\", such as [R1]"));
         }
@@ -109,7 +112,7 @@ fn check_sentinel(document: &Document<'_>, faults: &mut Faults) {
 fn read_requirements(document: &Document<'_>, faults: &mut Faults) -> Option<Vec<(String, usize)>> {
     let section = document.section(REQUIREMENTS)?;
     let mut found: Vec<(String, usize)> = Vec::new();
-    let (mut seen, mut doubled) = (std::collections::HashSet::new(), false);
+    let (mut seen, mut doubled) = (HashSet::new(), false);
     for number in section.body.clone() {
         let line = document.lines[number];
         let Some((id, text)) = requirement(line.text).filter(|_| !line.fenced) else { continue };

@@ -1,5 +1,7 @@
 //! `spec.expected.json`: how a machine tells that a task is done.
 
+use std::collections::{BTreeSet, HashSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::contract::Obligations;
@@ -85,6 +87,9 @@ const PATTERN_KEYS: [&str; 4] = ["pattern", "description", "severity", "files"];
 const RETIRED: [&str; 4] =
     ["process_evidence", "required_risk_probe_requirements", "tier_a_waivers", "spec_output_files"];
 
+/// The requirements that there are; nothing where they could not be read.
+type Known<'a> = Option<&'a BTreeSet<&'a str>>;
+
 impl Expected {
     /// The expected acceptance of `identity` in `bytes`, judged against its contract.
     ///
@@ -111,7 +116,9 @@ pub(crate) fn read(
         return (None, Vec::new(), faults.into_sorted(bytes));
     };
     object.refuse_others(&KEYS, "the expected acceptance", retired, &mut faults);
-    let commands = read_commands(object, obligations, &mut faults);
+    let requirements = obligations.requirements.as_ref();
+    let known = requirements.map(|all| all.iter().map(|(id, _)| id.as_str()).collect());
+    let commands = read_commands(object, known.as_ref(), &mut faults);
     let pure_design = flag(object, "pure_design", &mut faults);
     check_kind(object, commands.as_deref(), pure_design, &mut faults);
     let uncovered = match (&commands, pure_design) {
@@ -168,8 +175,7 @@ fn uncovered(identity: &Identity, commands: &[CommandSpec], pure: bool, obligati
     let (Some(requirements), Some(review)) = (&obligations.requirements, &obligations.review) else {
         return Vec::new();
     };
-    let covered: std::collections::HashSet<&String> =
-        commands.iter().flat_map(|command| &command.contract_refs).chain(review).collect();
+    let covered: HashSet<&String> = commands.iter().flat_map(|command| &command.contract_refs).chain(review).collect();
     let file = identity.expected_file();
     requirements
         .iter()
@@ -194,7 +200,7 @@ fn uncovered(identity: &Identity, commands: &[CommandSpec], pure: bool, obligati
 }
 
 /// The commands; nothing where any of them has a fault.
-fn read_commands(object: &Object, obligations: &Obligations, faults: &mut Faults) -> Option<Vec<CommandSpec>> {
+fn read_commands(object: &Object, known: Known<'_>, faults: &mut Faults) -> Option<Vec<CommandSpec>> {
     let Some(value) = object.get(COMMANDS) else { return Some(Vec::new()) };
     let Some(items) = value.list() else {
         let help = "write a list of { \"argv\": […], \"contract_refs\": […] }";
@@ -204,12 +210,12 @@ fn read_commands(object: &Object, obligations: &Obligations, faults: &mut Faults
     let commands: Vec<_> = items
         .iter()
         .enumerate()
-        .map(|(i, item)| read_command(&format!("{COMMANDS}[{i}]"), item, obligations, faults))
+        .map(|(i, item)| read_command(&format!("{COMMANDS}[{i}]"), item, known, faults))
         .collect();
     commands.into_iter().collect()
 }
 
-fn read_command(name: &str, item: &Node, obligations: &Obligations, faults: &mut Faults) -> Option<CommandSpec> {
+fn read_command(name: &str, item: &Node, known: Known<'_>, faults: &mut Faults) -> Option<CommandSpec> {
     let Some(object) = item.object() else {
         let help = "write { \"argv\": […], \"contract_refs\": […] }";
         faults.push(item.at, format!("{name} is {}, not an object", item.shown()), help);
@@ -223,7 +229,7 @@ fn read_command(name: &str, item: &Node, obligations: &Obligations, faults: &mut
     let help = "list texts that are not empty, such as [\"ok\"]";
     let stdout_contains = texts(object, "stdout_contains", help, faults);
     let stdout_not_contains = texts(object, "stdout_not_contains", help, faults);
-    let contract_refs = read_refs(name, object, obligations, faults);
+    let contract_refs = read_refs(name, object, known, faults);
     Some(CommandSpec {
         words: words?,
         exit_code: i64::try_from(exit_code?).ok()?,
@@ -277,7 +283,7 @@ fn read_words(name: &str, object: &Object, faults: &mut Faults) -> Option<Comman
     }
 }
 
-fn read_refs(name: &str, object: &Object, obligations: &Obligations, faults: &mut Faults) -> Option<Vec<String>> {
+fn read_refs(name: &str, object: &Object, known: Known<'_>, faults: &mut Faults) -> Option<Vec<String>> {
     let help = "list the requirements that it is evidence for, such as [\"R1\"]";
     let value = object.required("contract_refs", name, help, faults)?;
     let items = value.list().filter(|items| !items.is_empty());
@@ -287,11 +293,14 @@ fn read_refs(name: &str, object: &Object, obligations: &Obligations, faults: &mu
         return None;
     };
     let before = faults.len();
-    if let Some(known) = &obligations.requirements {
-        for item in items.iter().filter(|item| known.iter().all(|(id, _)| Some(id.as_str()) != item.text())) {
+    if let Some(known) = known {
+        for item in items.iter().filter(|item| item.text().is_none_or(|id| !known.contains(id))) {
             let message = format!("contract_refs names {}, which is no requirement of the contract", item.shown());
-            let ids: Vec<&str> = known.iter().map(|(id, _)| id.as_str()).take(20).collect();
-            faults.push(item.at, message, format!("write {}", one_of(&ids)));
+            let help = match known.len() {
+                0..=9 => format!("write {}", one_of(&known.iter().copied().collect::<Vec<_>>())),
+                _ => help.to_owned(),
+            };
+            faults.push(item.at, message, help);
         }
     }
     let refs = items.iter().filter_map(Node::text).map(str::to_owned).collect();

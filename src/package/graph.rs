@@ -22,6 +22,9 @@ impl<'a> Task<'a> {
     }
 }
 
+/// As many faults as a file may have until circles are no longer told from a wrong order.
+const SEARCHED: usize = 50;
+
 /// Notes what is wrong with ids and dependencies.
 pub(crate) fn check(tasks: &[Task<'_>], faults: &mut Faults) {
     let mut first: HashMap<&str, usize> = HashMap::new();
@@ -63,7 +66,9 @@ pub(crate) fn check(tasks: &[Task<'_>], faults: &mut Faults) {
 
 fn later(tasks: &[Task<'_>], first: &HashMap<&str, usize>, from: usize, to: usize, at: usize, faults: &mut Faults) {
     let name = |index: usize| tasks[index].id.unwrap_or("?");
-    if let Some(path) = path(tasks, first, to, from) {
+    // A search for each of many would be a burden; the first few tell what is wrong.
+    let path = if faults.len() < SEARCHED { path(tasks, first, to, from) } else { None };
+    if let Some(path) = path {
         let circle: Vec<&str> = std::iter::once(from).chain(path).map(name).collect();
         let message = format!("tasks depend on each other in a circle: {}", circle.join(" → "));
         faults.push(at, message, "take one of these dependencies away");

@@ -2,6 +2,7 @@
 //!
 //! Never says where a task stands; that is the queue's.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -104,12 +105,9 @@ pub(crate) fn read(loop_id: &LoopId, value: &Node, is_commit: Option<IsCommit<'_
     graph::check(&ids, faults);
     let integration = read_integration(object, &ids, faults);
 
-    let mut known: Vec<TaskId> = Vec::new();
-    for id in tasks.iter().filter_map(|task| task.id.as_ref()) {
-        if !known.contains(id) {
-            known.push(id.clone());
-        }
-    }
+    let mut seen = HashSet::new();
+    let ids = tasks.iter().filter_map(|task| task.id.as_ref());
+    let known: Vec<TaskId> = ids.filter(|id| seen.insert(*id)).cloned().collect();
     let whole = || {
         let tasks = tasks.into_iter().map(ReadTask::into_task).collect::<Option<Vec<_>>>()?;
         let integration_task_id = integration?;

@@ -3,6 +3,7 @@
 //! Never more than that: no inline markup, no nesting. Lines are the text's own, so that places stay right whatever
 //! the line endings are; CRLF is read as LF.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::diagnostics::Faults;
@@ -103,7 +104,7 @@ impl<'a> Document<'a> {
 
     /// Notes what is wrong with the sections: a required one that is missing or empty, any that is there twice.
     pub(crate) fn check_sections(&self, required: &[&str], faults: &mut Faults) {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for section in &self.sections {
             let at = self.at(section.heading);
             if !seen.insert(section.name) {
@@ -161,7 +162,7 @@ pub(crate) fn frontmatter<'a>(document: &Document<'a>, faults: &mut Faults) -> O
         faults.push(0, "the frontmatter is never closed", "write a line of just --- below its last key");
         return None;
     };
-    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let (mut entries, mut seen) = (Vec::new(), HashSet::new());
     for line in &lines[1..=end] {
         let pair = line.text.split_once(':');
         let pair = pair.filter(|(key, _)| !key.is_empty() && key.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
@@ -170,7 +171,7 @@ pub(crate) fn frontmatter<'a>(document: &Document<'a>, faults: &mut Faults) -> O
             faults.push(line.at, "this line of the frontmatter is no key with a value", help);
             continue;
         };
-        if entries.iter().any(|entry| entry.key == key) {
+        if !seen.insert(key) {
             faults.push(line.at, format!("the key {key:?} is given twice"), "keep one of the two lines");
             continue;
         }

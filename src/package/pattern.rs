@@ -12,11 +12,12 @@ mod regular;
 mod syntax;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use class::Set;
 use program::Program;
 use regular::Regular;
+use syntax::Node;
 
 /// A compiled pattern. Cheap to clone.
 #[derive(Clone)]
@@ -24,8 +25,9 @@ pub struct Pattern(Arc<Compiled>);
 
 struct Compiled {
     source: String,
-    /// Where it is regular.
-    regular: Option<Regular>,
+    tree: Node,
+    /// Where it is regular; built for the first search, since most patterns are only judged.
+    regular: OnceLock<Option<Regular>>,
     program: Program,
 }
 
@@ -56,13 +58,17 @@ impl Pattern {
             .map_err(|refusal| PatternError::Invalid { offset: refusal.offset, message: refusal.message })?;
         let too_large = || PatternError::Invalid { offset: 0, message: "it is too large".to_owned() };
         let program = Program::new(&tree).ok_or_else(too_large)?;
-        Ok(Self(Arc::new(Compiled { source: source.to_owned(), regular: Regular::new(&tree), program })))
+        Ok(Self(Arc::new(Compiled { source: source.to_owned(), tree, regular: OnceLock::new(), program })))
     }
 
     /// The pattern as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.source
+    }
+
+    fn regular(&self) -> Option<&Regular> {
+        self.0.regular.get_or_init(|| Regular::new(&self.0.tree)).as_ref()
     }
 
     /// Whether the pattern is found anywhere in `text`.
@@ -72,7 +78,7 @@ impl Pattern {
     pub fn search(&self, text: &str) -> Result<bool, PatternError> {
         /// What is part of a word, in Unicode and in ASCII.
         static WORD: LazyLock<[Set; 2]> = LazyLock::new(|| [false, true].map(|ascii| Set::new(&class::word(ascii))));
-        match self.0.regular.as_ref().and_then(|regular| regular.is_found_in(text)) {
+        match self.regular().and_then(|regular| regular.is_found_in(text)) {
             Some(found) => Ok(found),
             None => {
                 machine::search(&self.0.program, &WORD, text).map_err(|_| PatternError::RanAway(self.0.source.clone()))

@@ -581,3 +581,31 @@ proptest! {
         prop_assert_eq!(package.tasks[0].contract.title.as_str(), title.trim());
     }
 }
+
+#[test]
+fn a_large_file_is_read_in_time() {
+    let many = 30_000;
+    let lines = |line: &dyn Fn(usize) -> String| (0..many).map(line).collect::<String>();
+    let key = |mut i: usize| {
+        let mut key = String::from("k");
+        while i > 0 {
+            key.push(char::from(b'a' + u8::try_from(i % 26).unwrap()));
+            i /= 26;
+        }
+        key
+    };
+    let front = lines(&|i| format!("{}: x\n", key(i)));
+    let requirements = lines(&|i| format!("- R{}: x\n", i + 1));
+    let review = lines(&|i| format!("R{}, ", i + 2));
+    let files = Files::new()
+        .edited(SPEC, "kind: feature\n", &format!("kind: feature\n{front}"))
+        .edited(SPEC, "- R1: One.\n- R2: Two.", &requirements)
+        .edited(SPEC, "[R2]", &format!("[{review}R1]"));
+    let refs: Vec<String> = (0..many).map(|i| format!("R{}", i + 1)).collect();
+    let files = files.command(&with(&command(), "contract_refs", &json!(refs)));
+    let ids: Vec<String> = (0..many).map(|i| format!("t{i}")).collect();
+    let tasks: Vec<Value> =
+        (0..many).map(|i| json!({"id": ids[i], "spec": "x", "depends_on": [ids[(i + 1) % many]]})).collect();
+    let manifest = with(&manifest(), "tasks", &json!(tasks));
+    assert_eq!(files.manifest(&manifest).faults().iter().filter(|fault| fault.file == META).count(), 1001);
+}

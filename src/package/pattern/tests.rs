@@ -88,7 +88,7 @@ proptest! {
         text in pieces(&["a", "b", "A", "é", "i", "\n", " ", "_", "\u{301}"], 8),
     ) {
         if let Ok(pattern) = Pattern::compile(&source)
-            && let Some(found) = pattern.0.regular.as_ref().and_then(|regular| regular.is_found_in(&text))
+            && let Some(found) = pattern.regular().and_then(|regular| regular.is_found_in(&text))
         {
             prop_assert_eq!(machine(&pattern, &text), Some(found), "{:?} in {:?}", source, text);
         }
