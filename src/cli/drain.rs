@@ -30,11 +30,10 @@ pub(super) fn run(asked: Drain, json: bool) -> Reply {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     };
     let result = drain::drain(&repo, &options, &mut tell);
-    let _ = json;
     match result {
         Ok(drained) => {
             let code = drained.interrupted.map_or(0, |signal| 128 + u8::try_from(signal).unwrap_or_default());
-            let text = told(&drained);
+            let text = if json { String::new() } else { told(&drained) };
             Reply::new(&drained, text).exiting(code)
         }
         Err(error) => Reply::blocked(error),

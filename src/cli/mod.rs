@@ -43,7 +43,7 @@ fn run(cli: Cli) -> Reply {
     match cli.command {
         Command::Check(package) => check::run(&package),
         Command::Add(add) => add::run(&add),
-        Command::Status(status) => status::run(&status),
+        Command::Status(status) => status::run(&status, cli.json),
         Command::Drain(drain) => drain::run(drain, cli.json),
         Command::Report(report) => report::run(&report),
         Command::Acceptance(acceptance) => acceptance::run(&acceptance),

@@ -8,14 +8,14 @@ use super::repository;
 use super::text::{self, Colour};
 use crate::drain::{self, Counts, Item};
 
-pub(super) fn run(asked: &Status) -> Reply {
+pub(super) fn run(asked: &Status, json: bool) -> Reply {
     let repo = match repository(asked.repository.repo.as_deref()) {
         Ok(repo) => repo,
         Err(error) => return Reply::blocked(error),
     };
     match drain::status(&repo, asked.locality.local_only) {
         Ok(status) => {
-            let text = told(&status);
+            let text = if json { String::new() } else { told(&status) };
             Reply::new(&status, text)
         }
         Err(error) => Reply::blocked(error),
@@ -29,14 +29,9 @@ fn told(status: &drain::Status) -> String {
         text.push('\n');
         text.push_str(&table(&status.tasks, colours));
     }
-    let others: Vec<&String> = status
-        .blockers
-        .iter()
-        .filter(|b| !status.tasks.iter().any(|t| b.starts_with(&format!("{}: ", t.identity))))
-        .collect();
-    if !others.is_empty() {
+    if !status.others.is_empty() {
         text.push('\n');
-        for blocker in others {
+        for blocker in &status.others {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {}", text::visible(blocker));
         }

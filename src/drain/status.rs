@@ -30,6 +30,9 @@ pub struct Status {
     /// Every task, for a person.
     #[serde(skip)]
     pub tasks: Vec<Item>,
+    /// The blockers that are no task's, for a person.
+    #[serde(skip)]
+    pub others: Vec<String>,
 }
 
 /// The reconciled view of the repository.
@@ -60,8 +63,8 @@ pub fn status(repo: &Repo, local_only: bool) -> Result<Status, DrainError> {
         .filter(|(task, told)| told.waits || task.outcome() == crate::view::Outcome::Blocked)
         .filter_map(|(task, told)| Some(format!("{}: {}", task.identity, told.reason.as_ref()?)))
         .collect();
-    blockers.extend(view.queue.unplanned().map(unplanned));
-    blockers.extend(view.unreadable.iter().cloned());
+    let others: Vec<String> = view.queue.unplanned().map(unplanned).chain(view.unreadable.iter().cloned()).collect();
+    blockers.extend(others.iter().cloned());
     let delivery = view
         .tasks
         .iter()
@@ -77,6 +80,7 @@ pub fn status(repo: &Repo, local_only: bool) -> Result<Status, DrainError> {
         delivery,
         cleanup,
         tasks,
+        others,
     })
 }
 

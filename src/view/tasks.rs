@@ -165,6 +165,8 @@ pub struct View {
     /// The receipts that a task of this view was found to be wrong with: no other work may touch them.
     pub invalid_receipts: Vec<ReceiptDir>,
     index: HashMap<Identity, usize>,
+    /// Which tasks are a loop's: its rows stand together, in one place of the order.
+    ranges: HashMap<usize, std::ops::Range<usize>>,
 }
 
 impl View {
@@ -177,11 +179,11 @@ impl View {
         let receipts = Receipts::read(layout)?;
         let refs = repo.refs_below("refs/devlyn/completed/")?;
         let evidence = Evidence { repo, layout, receipts: &receipts, refs: &refs };
-        let mut tasks = Vec::new();
-        let mut invalid_receipts = Vec::new();
+        let (mut tasks, mut invalid_receipts, mut ranges) = (Vec::new(), Vec::new(), HashMap::new());
         for slot in &queue.slots {
             let crate::queue::Slot::Loop(loop_index) = *slot else { continue };
             let Some(found) = queue.loops.get(loop_index) else { continue };
+            ranges.insert(loop_index, tasks.len()..tasks.len() + found.queue.rows.len());
             for row in &found.queue.rows {
                 let state = evidence.state(found, row)?;
                 if let State::Invalid { .. } = state {
@@ -193,7 +195,7 @@ impl View {
         }
         let index = tasks.iter().enumerate().map(|(at, task)| (task.identity.clone(), at)).collect();
         let unreadable = receipts.unreadable();
-        let mut view = Self { queue, tasks, unreadable, invalid_receipts, index };
+        let mut view = Self { queue, tasks, unreadable, invalid_receipts, index, ranges };
         view.find_blocked();
         Ok(view)
     }
@@ -212,7 +214,8 @@ impl View {
 
     /// The tasks of a loop, in the order of its rows.
     pub fn tasks_of(&self, loop_index: usize) -> impl Iterator<Item = &TaskView> {
-        self.tasks.iter().filter(move |task| task.loop_index == loop_index)
+        let range = self.ranges.get(&loop_index).cloned().unwrap_or_default();
+        self.tasks.get(range).unwrap_or_default().iter()
     }
 
     /// Marks the tasks that never run because a prerequisite failed, directly or through others. Prerequisites stand
