@@ -10,7 +10,6 @@ use super::{AcceptanceError, Result};
 use crate::exchange::{Command, CommandRecord, Outcome, Stream};
 use crate::os::process::{self, Check, CheckRun, Environment, KEEP, Words};
 use crate::package::{CommandSpec, CommandWords};
-use crate::store::sync_dir;
 
 /// What the commands did.
 #[derive(Debug, Default)]
@@ -45,9 +44,6 @@ fn run_keeping(worktree: &Path, run: &str, commands: &[CommandSpec], keep: u64) 
             checks.reasons.push(reason(index, &spec.contract_refs, &what));
             return Ok(checks);
         }
-    }
-    if !commands.is_empty() {
-        sync_dir(&worktree.join(run))?;
     }
     Ok(checks)
 }

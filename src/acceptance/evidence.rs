@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::{AcceptanceError, Result};
-use crate::store::{CustodyError, collect, make_dir, sync_dir};
+use crate::store::{CustodyError, collect};
 
 /// Where an executor keeps what it shows, relative to the worktree.
 pub(super) const SHOWN: &str = ".devlyn";
@@ -99,7 +99,7 @@ pub(super) fn loop_dir(worktree: &Path) -> Result<PathBuf> {
         place.push(part);
         no_link(&place)?;
     }
-    make_dir(&place)?;
+    create_dir_all(&place)?;
     Ok(place)
 }
 
@@ -110,7 +110,7 @@ pub(super) fn loop_dir(worktree: &Path) -> Result<PathBuf> {
 pub(super) fn new_run(worktree: &Path) -> Result<String> {
     let runs = loop_dir(worktree)?.join("runs");
     no_link(&runs)?;
-    make_dir(&runs)?;
+    create_dir_all(&runs)?;
     let taken = std::fs::read_dir(&runs).map_err(AcceptanceError::io(&runs))?;
     let numbers = taken.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
     let mut number = numbers.max().unwrap_or(0);
@@ -124,8 +124,11 @@ pub(super) fn new_run(worktree: &Path) -> Result<String> {
             Err(error) => return Err(AcceptanceError::io(&run)(error)),
         }
     }
-    sync_dir(&runs)?;
     Ok(format!("{LOOP}/runs/{number}"))
+}
+
+fn create_dir_all(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(AcceptanceError::io(path))
 }
 
 fn no_link(place: &Path) -> Result<()> {
@@ -145,6 +148,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::store::make_dir;
     use crate::store::write_bytes;
 
     fn tree() -> (tempfile::TempDir, PathBuf) {

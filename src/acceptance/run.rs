@@ -9,6 +9,7 @@ use super::judge::{Commands, judge};
 use super::terms::Terms;
 use super::{AcceptanceError, Result};
 use crate::exchange::{Checked, Digests, Kind, Packet};
+use crate::os::disk::flush;
 use crate::store::{read_state, write_state};
 
 /// A candidate that was checked.
@@ -34,7 +35,7 @@ pub fn run(packet_path: &Path) -> Result<Ran> {
     let source = candidate.examine(&candidate.head()?.to_string())?.map_err(AcceptanceError::Candidate)?;
     let folder = new_run(work.work_dir())?;
     let result = packet.worktree.join(&folder).join("result.json");
-    let judgement = judge(&work, &candidate, &terms, (packet.inputs_sha, source), Commands::Run(folder))?;
+    let judgement = judge(&work, &candidate, &terms, (packet.inputs_sha, source), Commands::Run(folder.clone()))?;
     let contract = Digests::of(&packet);
     let checked = Checked {
         schema_version: 1,
@@ -48,8 +49,18 @@ pub fn run(packet_path: &Path) -> Result<Ran> {
         guards: judgement.guards,
         reasons: judgement.reasons,
     };
+    keep(&packet.worktree, &folder, &checked)?;
     write_state(&result, &checked)?;
     Ok(Ran { result, passed: checked.reasons.is_empty(), reasons: checked.reasons })
+}
+
+/// Flushes the streams of a run and every folder down to it: a drain may take the result over much later.
+fn keep(worktree: &Path, run: &str, checked: &Checked) -> Result<()> {
+    let streams = checked.commands.iter().flat_map(|record| [&record.stdout.path, &record.stderr.path]);
+    let place = worktree.join(run);
+    let folders = place.ancestors().take_while(|folder| folder.starts_with(worktree)).map(Path::to_owned);
+    let paths: Vec<PathBuf> = streams.map(|path| worktree.join(path)).chain(folders).collect();
+    flush(&paths).map_err(|error| AcceptanceError::io(&error.path)(error.source))
 }
 
 fn read_packet(path: &Path) -> Result<Packet> {

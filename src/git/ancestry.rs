@@ -14,4 +14,23 @@ impl Repo {
         let bases = self.inner.merge_bases_many(old.0, &[new.0]).map_err(GitError::gix)?;
         Ok(bases.iter().any(|base| base.detach() == old.0))
     }
+
+    /// Flushes every object that `new` brings beyond `old`, commits, trees and files: whoever made them may not have,
+    /// and a reference of ours is about to rely on them.
+    ///
+    /// # Errors
+    /// Where one of them cannot be read or flushed.
+    pub fn flush_between(&self, old: Oid, new: Oid) -> Result<()> {
+        let mut ids = std::collections::BTreeSet::new();
+        let walk = self.inner.rev_walk([new.0]).with_hidden([old.0]).all().map_err(GitError::gix)?;
+        for info in walk {
+            let info = info.map_err(GitError::gix)?;
+            let id = Oid(info.id);
+            let Some(commit) = self.commit(id)? else { continue };
+            let before = commit.parents.first().copied();
+            ids.extend([id, commit.tree]);
+            ids.extend(self.objects_between(before, id)?);
+        }
+        self.flush_objects(ids)
+    }
 }

@@ -22,20 +22,35 @@ impl Repo {
     /// # Errors
     /// Where one of them cannot be read.
     pub fn changes(&self, old: Oid, new: Oid) -> Result<Vec<Change>> {
-        let (old, new) = (self.tree_data(old)?, self.tree_data(new)?);
+        let recorder = self.recorded(&self.tree_data(old)?, &self.tree_data(new)?)?;
+        let mut changes: Vec<Change> = recorder.records.into_iter().filter_map(change).collect();
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(changes)
+    }
+
+    /// The trees and files that `new` holds and `old` does not hold in the same place.
+    pub(super) fn objects_between(&self, old: Option<Oid>, new: Oid) -> Result<Vec<Oid>> {
+        let old = old.map_or(Ok(Vec::new()), |old| self.tree_data(old))?;
+        let recorder = self.recorded(&old, &self.tree_data(new)?)?;
+        let ids = recorder.records.into_iter().filter_map(|recorded| match recorded {
+            Recorded::Addition { oid, .. } | Recorded::Modification { oid, .. } => Some(Oid(oid)),
+            Recorded::Deletion { .. } => None,
+        });
+        Ok(ids.collect())
+    }
+
+    fn recorded(&self, old: &[u8], new: &[u8]) -> Result<gix::diff::tree::Recorder> {
         let mut recorder = gix::diff::tree::Recorder::default();
         let kind = self.inner.object_hash();
         gix::diff::tree(
-            gix::objs::TreeRefIter::from_bytes(&old, kind),
-            gix::objs::TreeRefIter::from_bytes(&new, kind),
+            gix::objs::TreeRefIter::from_bytes(old, kind),
+            gix::objs::TreeRefIter::from_bytes(new, kind),
             gix::diff::tree::State::default(),
             &self.inner.objects,
             &mut recorder,
         )
         .map_err(GitError::gix)?;
-        let mut changes: Vec<Change> = recorder.records.into_iter().filter_map(change).collect();
-        changes.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(changes)
+        Ok(recorder)
     }
 
     fn tree_data(&self, at: Oid) -> Result<Vec<u8>> {

@@ -1,13 +1,13 @@
 //! Objects: files and folders of a commit, and new commits whose every object is on the disk before a reference may
 //! name it.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::Write as _;
 
 use super::{Author, GitError, Oid, Repo, Result};
+use crate::os::disk::flush;
 
 /// What an entry of a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,20 +216,25 @@ impl Repo {
     /// Writes what `memory` holds as loose objects and flushes each of them and the folders that they stand in.
     fn keep(&self, memory: &gix::Repository) -> Result<()> {
         let Some(objects) = memory.objects.reset_object_memory() else { return Ok(()) };
-        let mut folders = std::collections::BTreeSet::new();
-        for (id, (kind, data)) in objects.iter() {
+        for (_, (kind, data)) in objects.iter() {
             self.inner.objects.write_buf(*kind, data).map_err(GitError::gix)?;
-            let path = self.loose_path(id);
-            // Where a pack holds the object already nothing was written, and the pack was flushed by Git.
-            if let Ok(file) = File::open(&path) {
-                file.sync_data().map_err(GitError::io(&path))?;
-                folders.extend(path.parent().map(PathBuf::from));
+        }
+        self.flush_objects(objects.iter().map(|(id, _)| Oid(*id)))
+    }
+
+    /// Flushes the loose files of these objects and the folders that they stand in. What a pack holds was flushed by
+    /// Git when the pack was made.
+    pub(super) fn flush_objects(&self, ids: impl IntoIterator<Item = Oid>) -> Result<()> {
+        let mut paths = std::collections::BTreeSet::new();
+        for id in ids {
+            let path = self.loose_path(&id.0);
+            if path.exists() {
+                paths.extend(path.parent().map(PathBuf::from));
+                paths.insert(path);
             }
         }
-        for folder in folders {
-            File::open(&folder).and_then(|file| file.sync_all()).map_err(GitError::io(&folder))?;
-        }
-        Ok(())
+        let paths: Vec<PathBuf> = paths.into_iter().collect();
+        flush(&paths).map_err(|error| GitError::Io { path: error.path, source: error.source })
     }
 
     fn loose_path(&self, id: &gix::oid) -> PathBuf {

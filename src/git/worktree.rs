@@ -69,6 +69,7 @@ impl Repo {
     /// Where `git` refuses.
     pub fn add_worktree(&self, path: &Path, branch: &str, start: Oid) -> Result<Checkout> {
         self.git()
+            .config("core.fsync=reference")
             .args([
                 "worktree",
                 "add",

@@ -3,11 +3,13 @@
 //! It knows processes, directories and signals, and never what a task is for. Nothing here speaks to Git, and
 //! nothing here prints.
 //!
+//! - [`disk`]: flush what must survive a power cut
 //! - [`process`]: run a declared check or an executor, and leave none of its descendants behind
 //! - [`writers`]: who may still write into a tree
 //! - [`mounts`]: what is mounted below a tree, and under which other paths a tree can be reached
 //! - [`tree`]: empty a directory that is ours by identity, never through a link
 
+pub mod disk;
 pub mod mounts;
 pub mod process;
 mod table;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{ReceiptDir, StoreError, sync_dir, write_state};
+use crate::os::disk::flush;
 use crate::package::hex;
 
 /// What is kept of one file.
@@ -114,9 +115,8 @@ pub fn take(dir: &ReceiptDir, root: &Path, evidence: &Evidence) -> Result<Files,
         }
         files.insert(path.clone(), record);
     }
-    for folder in folders.iter().rev() {
-        sync_dir(folder)?;
-    }
+    let copies = evidence.iter().map(|path| staging.join(path));
+    flush(&copies.chain(folders).collect::<Vec<_>>()).map_err(|error| StoreError::io(&error.path)(error.source))?;
     fs::rename(staging, dir.custody()).map_err(StoreError::io(&dir.custody()))?;
     // Flushes the rename too: both names stand in the receipt's directory.
     write_state(&dir.manifest(), &files)?;
@@ -193,7 +193,6 @@ fn copy(name: &str, from: &Path, to: &Path) -> Result<FileRecord, CustodyError> 
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(StoreError::io(to))?;
     let (sha256, bytes) = digest(source, |chunk| target.write_all(chunk)).map_err(StoreError::io(to))?;
     target.set_permissions(Permissions::from_mode(mode)).map_err(StoreError::io(to))?;
-    target.sync_all().map_err(StoreError::io(to))?;
     Ok(FileRecord { sha256, bytes, mode })
 }
 

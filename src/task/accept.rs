@@ -63,6 +63,8 @@ pub fn bind(repo: &Repo, dir: &ReceiptDir, receipt: &mut Receipt, acceptance: &P
     }
     let evidence: Evidence = collect(&receipt.worktree, &evidence)?;
     let files = take(dir, &receipt.worktree, &evidence)?;
+    // The executor's commits are on the disk before a reference that must survive a power cut names them.
+    repo.flush_between(receipt.baseline, source)?;
     if repo.resolve(&name)?.is_none() {
         repo.update_refs(&[RefChange::Create { name, new: source }])?;
     }

@@ -66,7 +66,11 @@ pub fn attach_to(repo: &Repo, dir: &ReceiptDir, receipt: &mut Receipt, commit: O
     }
     let name = receipt.recovery_ref.clone();
     match repo.resolve(&name)? {
-        Some(at) if at == source => repo.update_refs(&[RefChange::Update { name, new: commit, old: source }])?,
+        Some(at) if at == source => {
+            // Whoever made the commit may not have flushed it.
+            repo.flush_between(source, commit)?;
+            repo.update_refs(&[RefChange::Update { name, new: commit, old: source }])?;
+        }
         Some(at) if at == commit => {}
         at => {
             let at = at.map_or_else(|| "gone".to_owned(), |id| format!("at {id}"));

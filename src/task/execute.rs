@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::Result;
 use crate::exchange::Packet;
 use crate::os::process::{End, Environment, Executor, ProcessError};
-use crate::store::{append_line, make_dir};
+use crate::store::{StoreError, append_line};
 use crate::task::placed;
 use crate::view::Held;
 
@@ -29,7 +29,7 @@ pub enum Ran {
 /// Where the log cannot be written or the executor cannot be watched; its beginning is then on record without an end.
 pub fn execute(held: &Held, packet: &Packet, argv: &[OsString], begun: &mut dyn FnMut()) -> Result<Ran> {
     let receipt = &held.receipt;
-    make_dir(&packet.evidence_dir)?;
+    std::fs::create_dir_all(&packet.evidence_dir).map_err(StoreError::io(&packet.evidence_dir))?;
     let git_dir = receipt.worktree_gitdir.clone().unwrap_or_default();
     let executor = Executor {
         argv: placed(argv, &held.dir.packet(), &git_dir),

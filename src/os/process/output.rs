@@ -100,10 +100,10 @@ impl Pump {
         self.source = None;
     }
 
-    /// What was kept, once it is on the disk.
+    /// What was kept. It is not flushed: whoever relies on it flushes it, or copies of it, together.
     ///
     /// # Errors
-    /// Where any of it could not be read, written or flushed.
+    /// Where any of it could not be read or written.
     pub(super) fn finish(mut self) -> Result<Stream, ProcessError> {
         if self.cut > 0 {
             let lead = if self.last == b'\n' { "" } else { "\n" };
@@ -111,13 +111,11 @@ impl Pump {
             self.buffer.splice(..note.len(), note.bytes());
             self.write(note.len());
         }
-        let flushed = match self.failed.take() {
+        let kept = match self.failed.take() {
             Some(error) => Err(error),
-            // An empty file is whole once its directory is flushed, and most standard errors are empty.
-            None if self.bytes == 0 => Ok(()),
-            None => self.file.sync_all(),
+            None => Ok(()),
         };
-        flushed.map_err(|source| ProcessError::Output { path: self.path, source })?;
+        kept.map_err(|source| ProcessError::Output { path: self.path, source })?;
         Ok(Stream { bytes: self.bytes, sha256: hex(&self.digest.finalize()), cut: self.cut })
     }
 

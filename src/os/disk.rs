@@ -1,0 +1,85 @@
+//! Flushing: what is handed over here is on the disk when the call returns.
+//!
+//! Several files are flushed at the same time, because a file system writes its journal once for all that wait for
+//! it; one after the other they would wait for one journal each.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How many files are flushed at the same time.
+const AT_ONCE: usize = 16;
+/// From how many files on their whole file system is flushed instead of each of them.
+#[cfg(target_os = "linux")]
+const WHOLE: usize = 512;
+
+/// A file or directory that could not be flushed.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be flushed: {source}", .path.display())]
+pub struct FlushError {
+    /// Which.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Flushes the files and directories at `paths`, whoever wrote them.
+///
+/// # Errors
+/// The first that cannot be opened or flushed.
+pub fn flush(paths: &[PathBuf]) -> Result<(), FlushError> {
+    match paths {
+        [] => Ok(()),
+        [path] => one(path),
+        #[cfg(target_os = "linux")]
+        [path, ..] if paths.len() >= WHOLE && whole(path).is_ok() => Ok(()),
+        paths => together(paths),
+    }
+}
+
+fn together(paths: &[PathBuf]) -> Result<(), FlushError> {
+    let share = paths.len().div_ceil(AT_ONCE);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            paths.chunks(share).map(|chunk| scope.spawn(move || chunk.iter().try_for_each(|path| one(path)))).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker.join().unwrap_or_else(|_| {
+                let source = io::Error::other("the thread that flushed it ended");
+                Err(FlushError { path: paths[0].clone(), source })
+            })
+        })
+    })
+}
+
+fn one(path: &Path) -> Result<(), FlushError> {
+    let failed = |source| FlushError { path: path.to_owned(), source };
+    File::open(path).and_then(|file| file.sync_all()).map_err(failed)
+}
+
+/// Flushes the file system that `path` is on.
+#[cfg(target_os = "linux")]
+fn whole(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(path)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_is_flushed_and_what_is_missing_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut paths = vec![dir.path().to_owned()];
+        for number in 0..40 {
+            let path = dir.path().join(number.to_string());
+            File::create(&path).unwrap();
+            paths.push(path);
+        }
+        for number in [0, 1, 2, 17, 41] {
+            flush(&paths[..number]).unwrap();
+        }
+        paths.push(dir.path().join("gone"));
+        assert_eq!(flush(&paths).unwrap_err().path, dir.path().join("gone"));
+    }
+}
