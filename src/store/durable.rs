@@ -69,9 +69,10 @@ pub fn write_state(path: &Path, value: &impl Serialize) -> Result<()> {
 /// As [`write_state`].
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = parent(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    sweep(folder, &prefix);
     let mut file = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
+        .prefix(&prefix)
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(StoreError::io(path))?;
@@ -79,6 +80,18 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     file.as_file().sync_data().map_err(StoreError::io(path))?;
     file.persist(path).map_err(|error| StoreError::io(path)(error.error))?;
     sync_dir(folder)
+}
+
+/// Takes away what writers of the same file left when they were killed: each of them is followed by one that does its
+/// work, under the same lock. Should a second one be at work all the same, its rename fails; nothing half is ever seen.
+fn sweep(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        if random.is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_alphanumeric())) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Appends `line` and a line feed to the log `path`, flushed.
@@ -149,6 +162,18 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"b\": 2\n}\n");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         assert_eq!(read_state(&path).unwrap().unwrap().0["b"], 2);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next_one_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [".a.json.Ab3dE6", ".a.json.bak", ".a.json.Ab3dE67", ".b.json.Ab3dE6", "a.json.Ab3dE6"] {
+            File::create(dir.path().join(name)).unwrap();
+        }
+        write_state(&dir.path().join("a.json"), &json::json!({})).unwrap();
+        let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".a.json.Ab3dE67", ".a.json.bak", ".b.json.Ab3dE6", "a.json", "a.json.Ab3dE6"]);
     }
 
     #[test]
