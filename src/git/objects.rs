@@ -213,13 +213,33 @@ impl Repo {
         output.line().parse().map_err(GitError::Object)
     }
 
-    /// Writes what `memory` holds as loose objects and flushes each of them and the folders that they stand in.
+    /// Writes what `memory` holds as loose objects, each flushed before it gets its name, and flushes the folders that
+    /// they stand in. After a power failure an object is there whole or not at all: an empty one under its own name
+    /// would never be written again. What a crash leaves has a name that `git prune` knows as litter.
     fn keep(&self, memory: &gix::Repository) -> Result<()> {
         let Some(objects) = memory.objects.reset_object_memory() else { return Ok(()) };
-        for (_, (kind, data)) in objects.iter() {
-            self.inner.objects.write_buf(*kind, data).map_err(GitError::gix)?;
+        let database = self.inner.objects.store_ref().path().to_owned();
+        let staging = tempfile::Builder::new().prefix("tmp_objdir-devlyn-").tempdir_in(&database);
+        let staging = staging.map_err(GitError::io(&database))?;
+        let staged = gix::odb::loose::Store::at(staging.path(), self.inner.object_hash());
+        let mut files = Vec::new();
+        for (id, (kind, data)) in objects.iter() {
+            staged.write_buf(*kind, data).map_err(GitError::gix)?;
+            files.push((staged.object_path(id), self.loose_path(id)));
         }
-        self.flush_objects(objects.iter().map(|(id, _)| Oid(*id)))
+        flushed(files.iter().map(|(from, _)| from.clone()))?;
+        let mut folders = std::collections::BTreeSet::new();
+        for (from, to) in &files {
+            let folder = to.parent().unwrap_or(&database);
+            match std::fs::create_dir(folder) {
+                Ok(()) => drop(folders.insert(database.clone())),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(GitError::io(folder)(error)),
+            }
+            std::fs::rename(from, to).map_err(GitError::io(to))?;
+            folders.insert(folder.to_owned());
+        }
+        flushed(folders)
     }
 
     /// Flushes the loose files of these objects and the folders that they stand in. What a pack holds was flushed by
@@ -233,14 +253,19 @@ impl Repo {
                 paths.insert(path);
             }
         }
-        let paths: Vec<PathBuf> = paths.into_iter().collect();
-        flush(&paths).map_err(|error| GitError::Io { path: error.path, source: error.source })
+        flushed(paths)
     }
 
     fn loose_path(&self, id: &gix::oid) -> PathBuf {
         let hex = id.to_hex().to_string();
         self.inner.objects.store_ref().path().join(&hex[..2]).join(&hex[2..])
     }
+}
+
+/// Flushes all of `paths`.
+fn flushed(paths: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+    let paths: Vec<PathBuf> = paths.into_iter().collect();
+    flush(&paths).map_err(|error| GitError::Io { path: error.path, source: error.source })
 }
 
 /// The path with everything that is no text made visible.
