@@ -259,14 +259,15 @@ impl Controller<'_> {
         let terminal =
             commit_terminal(self.repo, self.layout, identity, &held.receipt).map_err(in_phase("terminal commit"))?;
         self.tell(identity, format!("terminal {terminal}"));
+        // Before it is attached: afterwards nobody would come back for notes that a crash left out.
+        if let Err(error) = crate::notes::write(self.repo, &held.receipt, terminal) {
+            self.diagnostics.push(format!("{identity}: {error}"));
+        }
         let file = identity.loop_id.queue_file();
         self.locked(held, "attachment", |repo, held| {
             attach_to(repo, &held.dir, &mut held.receipt, terminal, &file).map(|_| ())
         })?;
         self.tell(identity, "attached".to_owned());
-        if let Err(error) = crate::notes::write(self.repo, &held.receipt, terminal) {
-            self.diagnostics.push(format!("{identity}: {error}"));
-        }
         Ok(())
     }
 
