@@ -70,7 +70,9 @@ impl Repo {
     /// # Errors
     /// Where it is no commit.
     pub fn message(&self, id: Oid) -> Result<String> {
-        let commit = self.inner.find_commit(id.0).map_err(|_| GitError::Object(format!("there is no commit {id}")))?;
+        let missing = || GitError::Object(format!("there is no commit {id}"));
+        let object = self.inner.try_find_object(id.0).map_err(GitError::gix)?.ok_or_else(missing)?;
+        let commit = object.try_into_commit().map_err(GitError::gix)?;
         Ok(commit.message_raw().map_err(GitError::gix)?.to_str_lossy().into_owned())
     }
 }

@@ -85,8 +85,19 @@ pub enum GitError {
 }
 
 impl GitError {
-    fn gix(error: impl std::fmt::Display) -> Self {
-        Self::Gix(error.to_string())
+    /// With its causes: what the system said stands in the last of them.
+    fn gix(error: impl std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(why) = cause {
+            let why_text = why.to_string();
+            if !text.contains(&why_text) {
+                text.push_str(": ");
+                text.push_str(&why_text);
+            }
+            cause = why.source();
+        }
+        Self::Gix(text)
     }
 
     fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {

@@ -105,8 +105,11 @@ impl Repo {
     /// # Errors
     /// Where it is not there or no blob.
     pub fn blob(&self, id: Oid) -> Result<Vec<u8>> {
-        let mut object = self.inner.find_blob(id.0).map_err(|_| GitError::Object(format!("there is no blob {id}")))?;
-        Ok(std::mem::take(&mut object.data))
+        let found = self.inner.try_find_object(id.0).map_err(GitError::gix)?;
+        match found.map(gix::Object::detach) {
+            Some(object) if object.kind == gix::objs::Kind::Blob => Ok(object.data),
+            Some(_) | None => Err(GitError::Object(format!("there is no blob {id}"))),
+        }
     }
 
     /// The entries of the folder at `path` (`""` for the root) of the commit or tree `at`; none where it is no folder.
@@ -144,8 +147,8 @@ impl Repo {
     }
 
     fn tree(&self, at: Oid) -> Result<gix::Tree<'_>> {
-        let missing = |_| GitError::Object(format!("there is no commit or tree {at}"));
-        let object = self.inner.find_object(at.0).map_err(missing)?;
+        let missing = || GitError::Object(format!("there is no commit or tree {at}"));
+        let object = self.inner.try_find_object(at.0).map_err(GitError::gix)?.ok_or_else(missing)?;
         match object.kind {
             gix::objs::Kind::Tree => Ok(object.into_tree()),
             gix::objs::Kind::Commit => object.into_commit().tree().map_err(GitError::gix),

@@ -99,7 +99,8 @@ impl Repo {
     /// # Errors
     /// Where it is not there or no blob.
     pub fn blob_at_most(&self, id: Oid, at_most: u64) -> Result<Option<Vec<u8>>> {
-        let header = self.inner.find_header(id.0).map_err(|_| GitError::Object(format!("there is no blob {id}")))?;
+        let missing = || GitError::Object(format!("there is no blob {id}"));
+        let header = self.inner.try_find_header(id.0).map_err(GitError::gix)?.ok_or_else(missing)?;
         if header.size() > at_most { Ok(None) } else { self.blob(id).map(Some) }
     }
 }
