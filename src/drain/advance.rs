@@ -168,6 +168,10 @@ impl Controller<'_> {
                 return Err(format!("its interrupted execution may go on: {writing}; drain again when it has ended"));
             }
         }
+        // A `git` of the executor's that was ended with it leaves locks, and nobody uses the worktree now.
+        if self.repo.release_branch(&receipt.branch) {
+            let _ = self.repo.checkout(&receipt.worktree).release_locks();
+        }
         // What was cut off in the middle of its writing is no submission; it is kept, and its executor runs again.
         let path = held.dir.submission();
         match read_state(&path) {

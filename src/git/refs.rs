@@ -52,6 +52,12 @@ pub enum RefChange {
 }
 
 impl RefChange {
+    fn name(&self) -> &str {
+        match self {
+            Self::Create { name, .. } | Self::Update { name, .. } | Self::Delete { name, .. } => name,
+        }
+    }
+
     fn line(&self) -> String {
         match self {
             Self::Create { name, new } => format!("create {name} {new}\n"),
@@ -142,11 +148,17 @@ impl Repo {
         Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
     }
 
-    /// Makes the changes all together or not at all, flushed to disk.
+    /// Makes the changes all together or not at all, flushed to disk. A lock that a `git` left which was killed at the
+    /// same work, and that nobody can hold any more, does not stand in their way.
     ///
     /// # Errors
     /// [`GitError::Ref`] where one of them is not where it was said to be; then nothing was changed.
     pub fn update_refs(&self, changes: &[RefChange]) -> Result<()> {
+        self.try_update(changes)
+            .or_else(|error| if self.release_refs(changes) { self.try_update(changes) } else { Err(error) })
+    }
+
+    fn try_update(&self, changes: &[RefChange]) -> Result<()> {
         let mut slot = self.updater.borrow_mut();
         // An interrupt on the terminal reaches it too; one that ended between two transactions is replaced.
         let mut updater = match slot.take().and_then(Updater::if_alive) {
@@ -160,6 +172,29 @@ impl Repo {
             }
             Err(source) => Err(updater.refusal(&source)),
         }
+    }
+
+    /// Takes the abandoned locks of these references away, which are all ours; whether there were any, and only such.
+    fn release_refs(&self, changes: &[RefChange]) -> bool {
+        let ours = |name: &&str| {
+            ["refs/devlyn/", "refs/heads/devlyn/", "refs/notes/devlyn"].iter().any(|our| name.starts_with(our))
+        };
+        let locks: Vec<_> = changes
+            .iter()
+            .map(RefChange::name)
+            .filter(ours)
+            .map(|name| self.common_dir().join(format!("{name}.lock")))
+            .filter(|lock| std::fs::symlink_metadata(lock).is_ok())
+            .collect();
+        !locks.is_empty() && locks.iter().all(|lock| self.release(lock))
+    }
+
+    /// Takes the lock file away where no `git` in this repository can hold it; whether it is gone.
+    pub(super) fn release(&self, lock: &std::path::Path) -> bool {
+        let mut places = self.worktree_paths().unwrap_or_default();
+        places.push(self.common_dir().to_owned());
+        let places: Vec<_> = places.iter().map(std::path::PathBuf::as_path).collect();
+        crate::os::locks::release(lock, &places)
     }
 
     fn start_updater(&self) -> Result<Updater> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BString, ByteSlice};
 
 use super::{Git, GitError, Head, Oid, Repo, Result};
+use crate::os::locks;
 
 /// A registered worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,8 @@ impl Repo {
     /// # Errors
     /// Where `git` refuses.
     pub fn add_worktree(&self, path: &Path, branch: &str, start: Oid) -> Result<Checkout> {
+        // Left by one that was killed while it made this branch; where somebody holds it, `git` says so.
+        let _ = self.release_branch(branch);
         self.git()
             .config("core.fsync=reference")
             .args([
@@ -85,6 +88,12 @@ impl Repo {
             .arg(start.to_string())
             .run()?;
         Ok(self.checkout(path))
+    }
+
+    /// Takes away the lock of a branch that a killed `git` left; whether none is left.
+    #[must_use]
+    pub fn release_branch(&self, branch: &str) -> bool {
+        self.release(&self.common_dir().join(format!("refs/heads/{branch}.lock")))
     }
 
     /// The worktree at `path`, which need not be there.
@@ -163,12 +172,70 @@ impl Checkout {
     }
 
     /// Brings index and files from the commit `old` to the commit `new` that `HEAD` is at already. What is not
-    /// committed stays, or the whole is refused; doing it again changes nothing.
+    /// committed stays, or the whole is refused; doing it again changes nothing, and takes up what a `git` left that was
+    /// killed on the way.
     ///
     /// # Errors
     /// Where a file that differs between the two has changes that are not committed.
     pub fn advance(&self, old: Oid, new: Oid) -> Result<()> {
-        self.git().args(["read-tree", "-m", "-u", &old.to_string(), &new.to_string()]).run()?;
+        let forward =
+            || self.git().args(["read-tree", "-m", "-u", &old.to_string(), &new.to_string()]).run().map(|_| ());
+        let Err(error) = forward() else { return Ok(()) };
+        if !self.release_locks() {
+            return Err(error);
+        }
+        let Err(error) = forward() else { return Ok(()) };
+        if self.half_way(old, new)? { self.finish_files(old, new) } else { Err(error) }
+    }
+
+    /// Takes away the locks that a killed `git` left in its Git directory; whether none is left.
+    #[must_use]
+    pub fn release_locks(&self) -> bool {
+        let Ok(git_dir) = self.git_dir() else { return false };
+        ["index.lock", "HEAD.lock"].iter().all(|name| locks::release(&git_dir.join(name), &[&self.path, &git_dir]))
+    }
+
+    /// Whether every file that differs between `old` and `new` is the one or the other, missing, or the beginning of the
+    /// new one: what a `git` leaves that was killed while it went from `old` to `new`, and nobody else's work.
+    fn half_way(&self, old: Oid, new: Oid) -> Result<bool> {
+        let repo = Repo::at(&self.path)?;
+        for change in repo.changes(old, new)? {
+            let Ok(name) = change.path.to_str() else { return Ok(false) };
+            let Some(blob) = repo.file(new, name)? else { return Ok(false) };
+            let bytes = match std::fs::read(self.path.join(name)) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(GitError::io(self.path.join(name))(error)),
+            };
+            // As it would be committed, so that line endings and filters of the checkout change nothing.
+            let call = self.git().args(["hash-object", "--stdin", "--path", name]).input(bytes.clone());
+            let committed = call.run()?.line();
+            let before = repo.entry(old, name)?.map(|entry| entry.id.to_string());
+            if committed != blob.id.to_string() && Some(committed) != before && !blob.data.starts_with(&bytes) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts the files that differ between `old` and `new` into index and checkout as `new` holds them, whatever they are.
+    fn finish_files(&self, old: Oid, new: Oid) -> Result<()> {
+        let repo = Repo::at(&self.path)?;
+        let (mut info, mut names) = (Vec::new(), Vec::new());
+        let listed = self.git().args(["ls-tree", "-r", "-z", &new.to_string()]).run()?.stdout;
+        let changes = repo.changes(old, new)?;
+        for line in listed.split(|byte| *byte == 0) {
+            let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
+            let name = &line[tab + 1..];
+            if changes.iter().any(|change| change.path == name) {
+                info.extend_from_slice(line);
+                names.extend_from_slice(name);
+                info.push(0);
+                names.push(0);
+            }
+        }
+        self.git().args(["update-index", "-z", "--index-info"]).input(info).run()?;
+        self.git().args(["checkout-index", "-f", "-u", "-z", "--stdin"]).input(names).run()?;
         Ok(())
     }
 }

@@ -6,10 +6,12 @@
 //! - [`disk`]: flush what must survive a power cut
 //! - [`process`]: run a declared check or an executor, and leave none of its descendants behind
 //! - [`writers`]: who may still write into a tree
+//! - [`locks`]: lock files that nobody holds any more
 //! - [`mounts`]: what is mounted below a tree, and under which other paths a tree can be reached
 //! - [`tree`]: empty a directory that is ours by identity, never through a link
 
 pub mod disk;
+pub mod locks;
 pub mod mounts;
 pub mod process;
 mod table;
