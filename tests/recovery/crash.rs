@@ -76,9 +76,18 @@ pub(crate) fn recover(sandbox: &Sandbox, dir: &Path) {
     let receipt = fs::read(dir.join("receipt.json")).unwrap_or_default();
     if let Ok(receipt) = serde_json::from_slice::<serde_json::Value>(&receipt) {
         let (worktree, branch) = (receipt["worktree"].as_str().unwrap(), receipt["branch"].as_str().unwrap());
-        if Path::new(worktree).exists() || sandbox.git(&["worktree", "list"]).contains(worktree) {
-            sandbox.git(&["worktree", "remove", "--force", "--force", worktree]);
+        let args = ["worktree", "remove", "--force", "--force", worktree];
+        if Path::new(worktree).exists() && !sandbox.command("git").args(args).output().unwrap().status.success() {
+            // Half made: Git itself does not take it for one.
+            fs::remove_dir_all(worktree).unwrap();
         }
+        for entry in fs::read_dir(sandbox.common().join("worktrees")).into_iter().flatten().flatten() {
+            let names = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+            if names.is_empty() || names.starts_with(worktree) {
+                let _ = fs::remove_file(entry.path().join("locked"));
+            }
+        }
+        sandbox.git(&["worktree", "prune", "--expire=now"]);
         if !sandbox.git(&["branch", "--list", branch]).is_empty() {
             sandbox.git(&["branch", "-q", "-D", branch]);
         }

@@ -9,6 +9,8 @@
 mod crash;
 mod crowd;
 mod fault;
+mod git;
+mod order;
 mod sandbox;
 mod state;
 mod trace;

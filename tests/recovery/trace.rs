@@ -67,7 +67,7 @@ pub(crate) fn strace(sandbox: &Sandbox, alone: Alone, options: &[&str], argv: &[
 pub(crate) fn points(sandbox: &Sandbox, alone: Alone, calls: &str, argv: &[String]) -> (Said, Vec<(Point, String)>) {
     let log = sandbox.root.join("trace");
     let options =
-        ["-qq", "-s", "200", "-o", log.to_str().unwrap(), "-e", &format!("trace={calls}"), "-e", "signal=none"];
+        ["-qq", "-y", "-s", "200", "-o", log.to_str().unwrap(), "-e", &format!("trace={calls}"), "-e", "signal=none"];
     let said = Sandbox::run(&mut strace(sandbox, alone, &options, argv));
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
     fs::remove_file(log).unwrap();
