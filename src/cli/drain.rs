@@ -51,6 +51,12 @@ fn told(drained: &Drained) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\nnote: {}", text::visible(kept));
     }
+    if !drained.bring.is_empty() {
+        text.push('\n');
+    }
+    for (loop_id, branch, command) in &drained.bring {
+        let _ = writeln!(text, "Bring {loop_id} into {branch}: {command}");
+    }
     if !drained.reports.is_empty() {
         text.push_str("\nSee it whole with `git devlyn report`.\n");
     }

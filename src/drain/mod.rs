@@ -89,6 +89,9 @@ pub struct Drained {
     /// The signal that ended it early.
     #[serde(skip)]
     pub interrupted: Option<i32>,
+    /// What can be brought in: the loop, the branch it goes into, and the command, for a person.
+    #[serde(skip)]
+    pub bring: Vec<(String, String, String)>,
 }
 
 /// Runs the queue until no task can go on.
@@ -202,12 +205,15 @@ impl Controller<'_> {
         let stopped = signal.map(|signal| format!("ended by signal {signal}; drain again to go on"));
         let reason = stopped.or(waiting).or(unplanned);
         let status = if reason.is_some() { "WAITING" } else { "DRAINED" };
-        let mut reports = Vec::new();
+        let (mut reports, mut bring) = (Vec::new(), Vec::new());
         let told = report::Told { status, reason: reason.as_deref(), items: &tasks };
         for found in view.queue.in_order() {
             let path = self.layout.report(&found.id);
             match report::write(self.repo, &path, &view, &starts, found, &told) {
-                Ok(()) => reports.push(path),
+                Ok(way) => {
+                    reports.push(path);
+                    bring.extend(way.map(|(branch, command)| (found.id.to_string(), branch, command)));
+                }
                 Err(why) => {
                     self.diagnostics.push(format!("{}: the report could not be written: {why}", path.display()));
                 }
@@ -215,6 +221,6 @@ impl Controller<'_> {
         }
         cleanup.append(&mut self.diagnostics);
         let counts = Counts::of(&view);
-        Ok(Drained { status, reason, counts, tasks, reports, cleanup, interrupted: signal })
+        Ok(Drained { status, reason, counts, tasks, reports, cleanup, interrupted: signal, bring })
     }
 }

@@ -19,7 +19,8 @@ pub(super) struct Told<'a> {
     pub(super) items: &'a [Item],
 }
 
-/// Writes the report of `found` to `path`.
+/// Writes the report of `found` to `path`; the branch and the command that bring its accepted work in, where there is
+/// some.
 ///
 /// # Errors
 /// Why it could not be written, in words.
@@ -30,13 +31,20 @@ pub(super) fn write(
     starts: &Starts<'_>,
     found: &Loop,
     told: &Told<'_>,
-) -> Result<(), String> {
-    let text = render(repo, view, starts, found, told).map_err(|error| error.to_string())?;
+) -> Result<Option<(String, String)>, String> {
+    let (text, way) = render(repo, view, starts, found, told).map_err(|error| error.to_string())?;
     let folder = path.parent().unwrap_or(path);
-    make_dir(folder).and_then(|()| write_bytes(path, text.as_bytes())).map_err(|error| error.to_string())
+    make_dir(folder).and_then(|()| write_bytes(path, text.as_bytes())).map_err(|error| error.to_string())?;
+    Ok(way)
 }
 
-fn render(repo: &Repo, view: &View, starts: &Starts<'_>, found: &Loop, told: &Told<'_>) -> crate::view::Result<String> {
+fn render(
+    repo: &Repo,
+    view: &View,
+    starts: &Starts<'_>,
+    found: &Loop,
+    told: &Told<'_>,
+) -> crate::view::Result<(String, Option<(String, String)>)> {
     let mut text = format!("# Drain report — {}\n", found.id);
     let mut line = |label: &str, value: &str| {
         // Writing to a string cannot fail.
@@ -51,8 +59,9 @@ fn render(repo: &Repo, view: &View, starts: &Starts<'_>, found: &Loop, told: &To
     line("Drain", &told.reason.map_or_else(|| told.status.to_owned(), |reason| format!("{} — {reason}", told.status)));
     let loop_index = view.queue.loops.iter().position(|other| other.id == found.id).unwrap_or_default();
     line("Whole-loop acceptance", &whole_loop(view, found));
-    if let Some((branch, command)) = bring_into(repo, view, starts, loop_index, found)? {
-        line(&format!("Bring into {branch}"), &command);
+    let way = bring_into(repo, view, starts, loop_index, found)?;
+    if let Some((branch, command)) = &way {
+        line(&format!("Bring into {branch}"), command);
     }
     text.push_str("\n## Package decisions and assumptions\n\n");
     text.push_str(&decisions(repo, found));
@@ -68,7 +77,7 @@ fn render(repo: &Repo, view: &View, starts: &Starts<'_>, found: &Loop, told: &To
             }
         }
     }
-    Ok(text)
+    Ok((text, way))
 }
 
 /// Every task of the loop in manifest order, those that no row has without an item.

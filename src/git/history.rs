@@ -21,14 +21,18 @@ pub struct Author {
     pub(super) name: String,
     pub(super) email: String,
     pub(super) offset: i32,
+    /// The moment that the environment asks for, in seconds; each commit's own otherwise.
+    pub(super) moment: Option<i64>,
 }
 
 impl Author {
     /// This author at this second.
     pub(super) fn signature_now(&self) -> gix::actor::Signature {
-        let seconds = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0));
+        let now = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+        };
+        let seconds = self.moment.unwrap_or_else(now);
         gix::actor::Signature {
             name: self.name.as_str().into(),
             email: self.email.as_str().into(),

@@ -16,19 +16,22 @@ impl Repo {
             let said = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
             return Err(GitError::Identity(said.trim_start_matches("fatal: ").to_owned()));
         }
-        let author = parse(&output.line()).ok_or_else(|| GitError::Identity(output.line()))?;
+        let mut author = parse(&output.line()).ok_or_else(|| GitError::Identity(output.line()))?;
+        // A drain goes on for hours: only who asks for one moment, as with `git commit`, gets it for every commit.
+        author.moment = author.moment.filter(|_| std::env::var_os("GIT_COMMITTER_DATE").is_some());
         Ok(self.author.get_or_init(|| author))
     }
 }
 
-/// `Name <address> 1700000000 +0100` without its time.
+/// `Name <address> 1700000000 +0100`.
 fn parse(line: &str) -> Option<Author> {
     let (name, rest) = line.split_once('<')?;
     let (email, time) = rest.rsplit_once('>')?;
-    let zone = time.split_whitespace().nth(1)?;
+    let (moment, zone) = time.trim_start().split_once(' ')?;
     let number: i32 = zone.parse().ok()?;
     let offset = (number / 100 * 60 + number % 100) * 60;
-    Some(Author { name: name.trim_end().to_owned(), email: email.to_owned(), offset })
+    let moment = moment.parse().ok();
+    Some(Author { name: name.trim_end().to_owned(), email: email.to_owned(), offset, moment })
 }
 
 #[cfg(test)]

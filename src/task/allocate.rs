@@ -213,9 +213,6 @@ fn check_branch(repo: &Repo, branch: &str) -> Result<()> {
 /// Where it exists, or lies inside or around a registered worktree or the repository's own files.
 pub fn prospective(repo: &Repo, path: &Path) -> Result<PathBuf> {
     let path = std::path::absolute(path).map_err(StoreError::io(path))?;
-    if path.components().any(|part| part == Component::ParentDir) {
-        return refuse(format!("{} is given with `..`; name the place itself", path.display()));
-    }
     if std::fs::symlink_metadata(&path).is_ok() {
         return refuse(format!("{} is there already; a worktree is made in a place of its own", path.display()));
     }
@@ -224,7 +221,11 @@ pub fn prospective(repo: &Repo, path: &Path) -> Result<PathBuf> {
     if !real.is_dir() {
         return refuse(format!("{} is no directory, so nothing can stand below it", real.display()));
     }
-    let path = path.strip_prefix(nearest).map_or(real.clone(), |rest| real.join(rest));
+    let rest = path.strip_prefix(nearest).unwrap_or(Path::new(""));
+    if rest.components().any(|part| part == Component::ParentDir) {
+        return refuse(format!("{} passes `..` behind a directory that is not there", path.display()));
+    }
+    let path = real.join(rest);
     for other in repo.worktree_paths()?.into_iter().chain([repo.common_dir().to_owned()]) {
         if path.starts_with(&other) || other.starts_with(&path) {
             return refuse(format!("{} lies inside or around {}", path.display(), other.display()));
