@@ -12,6 +12,7 @@ mod notes;
 mod objects;
 mod patch;
 mod refs;
+mod registration;
 mod repo;
 mod worktree;
 
@@ -25,8 +26,9 @@ pub use notes::NOTES_REF;
 pub use objects::{Blob, Entry, EntryKind, NewCommit, shown};
 pub use patch::Patch;
 pub use refs::RefChange;
+pub use registration::{Beside, Registration};
 pub use repo::{Head, Repo};
-pub use worktree::{Checkout, Worktree};
+pub use worktree::{Checkout, MAKING, Worktree};
 
 /// What went wrong at the door, told so that it reads after "failed to …".
 #[derive(Debug, thiserror::Error)]

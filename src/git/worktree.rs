@@ -8,6 +8,9 @@ use gix::bstr::{BString, ByteSlice};
 use super::{Git, GitError, Head, Oid, Repo, Result};
 use crate::os::locks;
 
+/// The reason that a worktree is locked with while it is made.
+pub const MAKING: &str = "git-devlyn is making it";
+
 /// A registered worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
@@ -73,17 +76,7 @@ impl Repo {
         let _ = self.release_branch(branch);
         self.git()
             .config("core.fsync=reference")
-            .args([
-                "worktree",
-                "add",
-                "-q",
-                "--no-track",
-                "--lock",
-                "--reason",
-                "git-devlyn is making it",
-                "-b",
-                branch,
-            ])
+            .args(["worktree", "add", "-q", "--no-track", "--lock", "--reason", MAKING, "-b", branch])
             .arg(path)
             .arg(start.to_string())
             .run()?;
@@ -241,18 +234,18 @@ impl Checkout {
 }
 
 /// The path in a field of `status --porcelain=v2 -z`.
-fn status_path(field: &[u8]) -> Option<BString> {
-    // "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path"
+pub(super) fn status_path(field: &[u8]) -> Option<BString> {
+    // "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path", "! path"
     let before = match field.first()? {
         b'1' => 8,
         b'u' => 10,
-        b'?' => 1,
+        b'?' | b'!' => 1,
         _ => return None,
     };
     field.splitn(before + 1, |byte| *byte == b' ').nth(before).map(BString::from)
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
+pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
