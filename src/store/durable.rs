@@ -69,10 +69,10 @@ pub fn write_state(path: &Path, value: &impl Serialize) -> Result<()> {
 /// As [`write_state`].
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = parent(path)?;
-    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
-    sweep(folder, &prefix);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    sweep(folder, &name);
     let mut file = tempfile::Builder::new()
-        .prefix(&prefix)
+        .prefix(&format!(".{name}."))
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(StoreError::io(path))?;
@@ -82,16 +82,22 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     sync_dir(folder)
 }
 
-/// Takes away what writers of the same file left when they were killed: each of them is followed by one that does its
-/// work, under the same lock. Should a second one be at work all the same, its rename fails; nothing half is ever seen.
-fn sweep(folder: &Path, prefix: &str) {
+/// Takes away what writers of the file `target` left when they were killed: each of them is followed by one that does
+/// its work, under the same lock. Should a second one be at work all the same, its rename fails; nothing half is ever
+/// seen.
+fn sweep(folder: &Path, target: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        if random.is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        if entry.file_name().to_str().is_some_and(|name| is_temporary(name, target)) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether `name` is one that [`write_bytes`] gives a file on the way to becoming `target`.
+#[must_use]
+pub fn is_temporary(name: &str, target: &str) -> bool {
+    let random = name.strip_prefix('.').and_then(|rest| rest.strip_prefix(target)?.strip_prefix('.'));
+    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Appends `line` and a line feed to the log `path`, flushed.
@@ -161,6 +167,11 @@ mod tests {
         write_state(&path, &json::json!({"b": 2})).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"b\": 2\n}\n");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        let temporary = tempfile::Builder::new().prefix(".b.json.").tempfile_in(dir.path()).unwrap();
+        let name = temporary.path().file_name().unwrap().to_str().unwrap();
+        assert!(
+            is_temporary(name, "b.json") && !is_temporary("b.json", "b.json") && !is_temporary(".b.json.", "b.json")
+        );
         assert_eq!(read_state(&path).unwrap().unwrap().0["b"], 2);
     }
 

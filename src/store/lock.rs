@@ -25,6 +25,19 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
+    /// Whether another process has the lock `path` now. Makes no file, and has it for a moment where it is free: ask
+    /// only about locks that are waited for.
+    ///
+    /// # Errors
+    /// Where the file is there and cannot be opened.
+    pub fn is_held(path: &Path) -> Result<bool> {
+        match File::open(path) {
+            Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::io(path)(error)),
+        }
+    }
+
     /// Takes the lock `path` at once.
     ///
     /// # Errors
@@ -57,7 +70,9 @@ mod tests {
         let path = dir.path().join("sub/queue.lock");
         let first = Lock::wait(&path).unwrap();
         assert!(matches!(Lock::at_once(&path), Err(StoreError::Held(held)) if held == path));
+        assert!(Lock::is_held(&path).unwrap() && !Lock::is_held(&dir.path().join("none")).unwrap());
         drop(first);
+        assert!(!Lock::is_held(&path).unwrap());
         Lock::at_once(&path).unwrap();
     }
 }

@@ -11,7 +11,9 @@ mod record;
 use std::path::{Path, PathBuf};
 
 pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, set_aside, take, verify};
-pub use durable::{StateFile, append_line, make_dir, read_state, remove_file, sync_dir, write_bytes, write_state};
+pub use durable::{
+    StateFile, append_line, is_temporary, make_dir, read_state, remove_file, sync_dir, write_bytes, write_state,
+};
 pub use layout::{Layout, ReceiptDir};
 pub use lock::Lock;
 pub use receipt::{
