@@ -8,6 +8,7 @@ mod acceptance;
 mod add;
 mod check;
 mod drain;
+mod recover;
 mod reply;
 mod report;
 mod status;
@@ -48,7 +49,8 @@ fn run(cli: Cli) -> Reply {
         Command::Report(report) => report::run(&report),
         Command::Acceptance(acceptance) => acceptance::run(&acceptance),
         Command::Task(task) => task::run(task),
-        Command::Fsck(_) | Command::Recover(_) | Command::Init(_) | Command::Hook(_) | Command::Verify(_) => {
+        Command::Recover(recover) => recover::run(&recover),
+        Command::Fsck(_) | Command::Init(_) | Command::Hook(_) | Command::Verify(_) => {
             Reply::blocked("this version does not have that command yet")
         }
         Command::Generate(generate) => match generate::write(generate.what, &generate.dir) {

@@ -7,7 +7,9 @@ mod attach;
 mod complete;
 mod execute;
 mod inputs;
+pub mod leftover;
 mod packet;
+mod recover;
 mod scratch;
 mod terminal;
 
@@ -20,8 +22,9 @@ pub use complete::{Completed, Completion, complete, complete_locked, resume_line
 pub use execute::{Ran, execute};
 pub use inputs::{Inputs, commit_inputs};
 pub use packet::{placed, write_packet};
+pub use recover::{Holds, Recovered, recover};
 pub use scratch::{ScratchCleaned, clean_scratch};
-pub use terminal::{commit_terminal, first_reason};
+pub use terminal::{commit_terminal, first_reason, terminal_fault};
 
 use crate::acceptance::AcceptanceError;
 use crate::git::GitError;

@@ -2,7 +2,7 @@
 
 use super::inputs::failure_of;
 use super::{Result, TaskError, refuse};
-use crate::git::{NewCommit, Oid, RefChange, Repo};
+use crate::git::{NewCommit, Oid, RefChange, Repo, shown};
 use crate::package::Identity;
 use crate::queue::{Failure, transition, with_mark};
 use crate::store::{Layout, Lock, Receipt, Verdict};
@@ -28,7 +28,7 @@ pub fn commit_terminal(repo: &Repo, layout: &Layout, identity: &Identity, receip
         match repo.resolve(&name)? {
             Some(head) if head == source => make(repo, identity, receipt, source, failure.as_ref(), name)?,
             Some(head) => {
-                hold(repo, identity, receipt, source, head, failure.as_ref())?;
+                hold(repo, identity, receipt, source, head)?;
                 head
             }
             None => return refuse(format!("its branch {} is gone", receipt.branch)),
@@ -62,30 +62,47 @@ fn make(
     Ok(terminal)
 }
 
-/// Whether the commit `head` is the terminal commit that would be made.
-fn hold(
+/// Refuses where the commit `head` is not the terminal commit that would be made.
+fn hold(repo: &Repo, identity: &Identity, receipt: &Receipt, source: Oid, head: Oid) -> Result<()> {
+    match terminal_fault(repo, identity, receipt, source, head)? {
+        None => Ok(()),
+        Some(_) => refuse(format!(
+            "{} is at {head}, which is neither the bound source {source} nor its terminal commit; inspect it with \
+             `git log {source}..{head}` and take what is not the task's elsewhere",
+            receipt.branch
+        )),
+    }
+}
+
+/// Why the commit `head` is not the one that settles the receipt's task on its bound `source`; `None` where it is.
+///
+/// # Errors
+/// Where a commit cannot be read, or the source holds no queue file.
+pub fn terminal_fault(
     repo: &Repo,
     identity: &Identity,
     receipt: &Receipt,
     source: Oid,
     head: Oid,
-    failure: Option<&Failure>,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let path = identity.loop_id.queue_file();
-    let found = repo.commit(head)?.filter(|commit| commit.parents == [source]);
-    let only = found.is_some() && repo.changes(source, head)?.iter().all(|change| change.path == path.as_str());
+    if repo.commit(head)?.is_none_or(|commit| commit.parents != [source]) {
+        return Ok(Some(format!("does not lie directly on its source {source}")));
+    }
+    if let Some(other) = repo.changes(source, head)?.iter().find(|change| change.path != path.as_str()) {
+        return Ok(Some(format!("changes {}, and more than its row", shown(other.path.as_ref()))));
+    }
     let before = base_queue(repo, identity, receipt, source)?;
     let after = repo.file(head, &path)?.map(|blob| blob.data).unwrap_or_default();
-    let legal = transition(&before, &after)
-        .is_ok_and(|found| found.identity == *identity && found.failure.is_some() == failure.is_some());
-    if only && legal {
-        return Ok(());
-    }
-    refuse(format!(
-        "{} is at {head}, which is neither the bound source {source} nor its terminal commit; inspect it with \
-         `git log {source}..{head}` and take what is not the task's elsewhere",
-        receipt.branch
-    ))
+    let failed = receipt.verdict() == Some(Verdict::Failed);
+    Ok(match transition(&before, &after) {
+        Err(why) => Some(format!("does not settle its row in {path}: {why}")),
+        Ok(found) if found.identity != *identity => Some(format!("settles the row of {}", found.identity)),
+        Ok(found) if found.failure.is_some() != failed => {
+            Some(format!("settles its row as {}", if failed { "accepted" } else { "failed" }))
+        }
+        Ok(_) => None,
+    })
 }
 
 /// The queue file in which the row is settled: the source's, or the inputs' where a failed candidate edited its own.
