@@ -25,6 +25,7 @@
 //! - [`notes`]: a result as a note that travels
 //! - [`forge`]: the host that merges pull requests
 //! - [`drain`]: the controller: reconcile, select, advance, report
+//! - [`fsck`]: everything that is kept, held against everything else
 //! - [`hook`]: what a commit may not do
 //!
 //! The face:
@@ -35,6 +36,7 @@ pub mod add;
 pub mod cli;
 pub mod drain;
 pub mod exchange;
+pub mod fsck;
 pub mod git;
 pub mod json;
 pub mod notes;

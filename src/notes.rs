@@ -66,6 +66,36 @@ pub fn write(repo: &Repo, receipt: &Receipt, terminal: Oid) -> Result<bool, Note
     Ok(repo.append_notes(NOTES_REF, &[(source, text.clone()), (terminal, text)])?)
 }
 
+/// Whether a result is noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    /// On its source and its terminal commit, or one of them is not in this repository.
+    Yes,
+    /// Not on both.
+    No,
+    /// A note tells of the task and says something else.
+    Otherwise,
+}
+
+/// Whether the result is noted as its receipt tells it.
+///
+/// # Errors
+/// Where the notes cannot be read.
+pub fn noted(repo: &Repo, receipt: &Receipt, terminal: Oid) -> Result<Noted, GitError> {
+    let (Some(source), Some(text)) = (receipt.source_sha, note_text(receipt, terminal)) else { return Ok(Noted::Yes) };
+    let own = format!("devlyn-task: {}", receipt.task);
+    let mut noted = Noted::Yes;
+    for id in [source, terminal] {
+        let note = repo.note(NOTES_REF, id)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        match note {
+            Some(note) if note.contains(text.trim_end()) => {}
+            Some(note) if note.lines().any(|line| line == own) => return Ok(Noted::Otherwise),
+            _ => noted = Noted::No,
+        }
+    }
+    Ok(noted)
+}
+
 /// Notes every attached result again that a receipt of this repository tells of, in one commit.
 ///
 /// # Errors

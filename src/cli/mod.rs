@@ -8,6 +8,7 @@ mod acceptance;
 mod add;
 mod check;
 mod drain;
+mod fsck;
 mod recover;
 mod reply;
 mod report;
@@ -50,7 +51,8 @@ fn run(cli: Cli) -> Reply {
         Command::Acceptance(acceptance) => acceptance::run(&acceptance),
         Command::Task(task) => task::run(task),
         Command::Recover(recover) => recover::run(&recover),
-        Command::Fsck(_) | Command::Init(_) | Command::Hook(_) | Command::Verify(_) => {
+        Command::Fsck(fsck) => fsck::run(&fsck),
+        Command::Init(_) | Command::Hook(_) | Command::Verify(_) => {
             Reply::blocked("this version does not have that command yet")
         }
         Command::Generate(generate) => match generate::write(generate.what, &generate.dir) {
