@@ -7,6 +7,8 @@ use super::reply::Reply;
 use super::{faults, here, text};
 use crate::add::{self, AddError, Place};
 use crate::json::Value;
+use crate::package::{FileState, Source};
+use crate::view::CheckoutSource;
 
 pub(super) fn run(package: &Package) -> Reply {
     let target = Path::new(&package.package);
@@ -30,9 +32,10 @@ pub(super) fn refused(error: AddError, target: &Path, repo: Option<&Path>) -> Re
     let reply = Reply::blocked(&error);
     match error {
         AddError::Faults(faults) => {
-            let root = place.map(|place| place.repo.work_dir().to_owned()).unwrap_or_default();
-            let sources =
-                |path: &str| std::fs::read(root.join(path)).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            let sources = |path: &str| match CheckoutSource::new(&place.as_ref()?.repo).file(path) {
+                FileState::Bytes(bytes) => String::from_utf8(bytes).ok(),
+                FileState::Missing | FileState::Unreadable(_) => None,
+            };
             let text = faults::render(&faults, &sources, text::colours());
             let counted = text::counted(faults.len(), "fault");
             Reply::blocked(format!("the package has {counted}")).saying(text).with([

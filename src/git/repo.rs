@@ -98,6 +98,12 @@ impl Repo {
         };
         let mut inner = found.map_err(|error| not_opened(&dir, &error))?.to_thread_local();
         inner.clear_namespace();
+        // The library applies this variable to every repository that it opens; it means the caller's alone.
+        if !environment && std::env::var_os("GIT_WORK_TREE").is_some() {
+            let (found, _) = gix::discover::upwards(&dir).map_err(|error| not_opened(&dir, &error))?;
+            let (_, work) = found.into_repository_and_work_tree_directories();
+            inner.set_workdir(work).map_err(GitError::gix)?;
+        }
         // Deltas of neighbouring captures share their bases: unpacking each of them once makes a thousand loops cheap.
         inner.object_cache_size_if_unset(4 << 20);
         let common = std::fs::canonicalize(inner.common_dir()).map_err(GitError::io(inner.common_dir()))?;
