@@ -358,7 +358,8 @@ impl Evidence<'_> {
             None => return Ok(State::Absent),
             Some((dir, Found::Nothing)) => {
                 let reason = format!(
-                    "{} stands there without a receipt; see what it holds, move it away, and drain again",
+                    "{} stands there without a receipt; `git devlyn recover {identity}` removes what an interrupted \
+                     allocation left, else see what it holds, move it away, and drain again",
                     dir.path().display()
                 );
                 return Ok(State::Occupied(reason));
