@@ -1,5 +1,6 @@
 //! A declared check: a command with a limit, whose output is evidence. Says how it ended, never whether that is good.
 
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -77,7 +78,10 @@ impl Check {
         let mut stdout = Pump::new(&self.stdout, self.keep)?;
         let mut stderr = Pump::new(&self.stderr, self.keep)?;
         let (outcome, left_behind) = match self.start() {
-            Err(error) => (Outcome::SpawnError(error), Vec::new()),
+            Err(ProcessError::NotStarted { program, source, .. }) if !is_of_the_machine(&source) => {
+                (Outcome::SpawnError(format!("cannot start {program:?}: {source}")), Vec::new())
+            }
+            Err(error) => return Err(error),
             Ok(mut run) => {
                 run.connect(&mut stdout, &mut stderr);
                 let ended = run.finish(&mut [&mut stdout, &mut stderr], Some(self.limit))?;
@@ -96,17 +100,32 @@ impl Check {
         Ok(CheckRun { outcome, stdout, stderr, left_behind })
     }
 
-    fn start(&self) -> Result<Run, String> {
+    fn start(&self) -> Result<Run, ProcessError> {
         let words = match &self.words {
             Words::Argv(words) => words.as_slice(),
             Words::Shell(line) => &["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
         };
-        let (program, arguments) = words.split_first().ok_or("the command is empty")?;
+        let not_started = |program: &str, source| ProcessError::NotStarted {
+            program: program.to_owned(),
+            cwd: self.cwd.clone(),
+            source,
+        };
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(not_started("", io::Error::new(io::ErrorKind::InvalidInput, "the command is empty")));
+        };
         let environment = self.environment.clone().with("PYTHONDONTWRITEBYTECODE", "1");
         let mut command = command(program, &self.cwd, &environment);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Run::start(&mut command).map_err(|error| format!("cannot start {program:?}: {error}"))
+        Run::start(&mut command).map_err(|source| not_started(program, source))
     }
+}
+
+/// Whether a program did not start because of this machine's state, which says nothing of what was to be checked.
+fn is_of_the_machine(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errors =
+        [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::INTR];
+    error.raw_os_error().is_some_and(|code| errors.contains(&Errno::from_raw_os_error(code)))
 }
 
 pub(super) fn refuse_when_interrupted() -> Result<(), ProcessError> {
@@ -177,6 +196,20 @@ mod tests {
         assert!(matches!(argv(&["a\0b"]).run().outcome, Outcome::SpawnError(_)));
         assert!(matches!(argv(&[]).run().outcome, Outcome::SpawnError(_)));
         assert!(matches!(argv(&["/etc/passwd"]).run().outcome, Outcome::SpawnError(_)));
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_no_outcome() {
+        use rustix::io::Errno;
+        for (error, machine) in [
+            (Errno::AGAIN, true),
+            (Errno::MFILE, true),
+            (Errno::IO, true),
+            (Errno::NOENT, false),
+            (Errno::ACCESS, false),
+        ] {
+            assert_eq!(is_of_the_machine(&error.into()), machine, "{error}");
+        }
     }
 
     #[test]
