@@ -19,7 +19,7 @@ pub(crate) fn prepared() -> Sandbox {
     sandbox
 }
 
-fn tasks() -> [(Task, &'static str); 3] {
+pub(crate) fn tasks() -> [(Task, &'static str); 3] {
     [
         (Task::new("t1", &[]), "runner"),
         (Task::new("t2", &["t1"]).reviewed(), "review"),
@@ -122,7 +122,7 @@ pub(crate) fn compare(
 }
 
 /// Whether the state is the undisturbed one, with nothing left behind and nothing broken.
-fn same(sandbox: &Sandbox, undisturbed: &str, noteless: bool) -> Result<(), String> {
+pub(crate) fn same(sandbox: &Sandbox, undisturbed: &str, noteless: bool) -> Result<(), String> {
     let mut found = state::of(sandbox);
     if noteless {
         found = state::without_notes(&found);
@@ -227,7 +227,7 @@ fn gcd(a: usize, b: usize) -> usize {
 
 /// The time that a matrix may take.
 pub(crate) fn time() -> Duration {
-    Duration::from_secs(if soak() { 24 * 3600 } else { 25 })
+    Duration::from_secs(if soak() { 24 * 3600 } else { 15 })
 }
 
 fn killed_drains(alone: Alone) {

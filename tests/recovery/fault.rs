@@ -2,8 +2,8 @@
 //! is broken. It says so by the file's name, everything stays readable, and the next drains end where an undisturbed
 //! one would have ended.
 
-use crate::crash::{IDENTITIES, calls, compare, matrix, prepared, settle, telling, time};
-use crate::sandbox::Sandbox;
+use crate::crash::{IDENTITIES, Settled, calls, compare, matrix, prepared, same, settle, tasks, telling, time};
+use crate::sandbox::{Said, Sandbox, Task};
 use crate::state;
 use crate::trace::{self, Alone, Point};
 
@@ -40,19 +40,8 @@ fn about(shown: &str) -> Option<String> {
     Some(inside.to_owned())
 }
 
-#[test]
-fn no_room_or_a_broken_disk_loses_nothing() {
-    if !trace::possible() || !trace::namespaces() {
-        return;
-    }
-    let prepared = prepared();
-    let argv =
-        |sandbox: &Sandbox| sandbox.devlyn_argv(&sandbox.drain_args().iter().map(String::as_str).collect::<Vec<_>>());
-    let example = prepared.copy();
-    let (said, points) = trace::points(&example, Alone::No, CALLS, &argv(&example));
-    assert_eq!((said.code, said.status()), (Some(0), "DRAINED"), "{said:?}");
-    let undisturbed = state::of(&example);
-    let without_notes = state::without_notes(&undisturbed);
+/// Each place of `points` with each of the two faults.
+fn faults(points: Vec<(Point, String)>) -> (Vec<Fault>, usize) {
     let points: Vec<_> = points.into_iter().filter(|(point, shown)| is_hit(point, shown)).collect();
     let (points, first) = telling(points);
     let both = |(point, _): (Point, String)| {
@@ -62,14 +51,17 @@ fn no_room_or_a_broken_disk_loses_nothing() {
             says,
         })
     };
-    let faults: Vec<Fault> = points.into_iter().flat_map(both).collect();
-    matrix("drain without room or disk", &faults, 2 * first, time(), |fault| {
-        let sandbox = prepared.copy();
-        let what = format!("error={}", fault.error);
-        let (said, hit) = trace::injected(&sandbox, Alone::No, &fault.point, &what, &argv(&sandbox));
+    (points.into_iter().flat_map(both).collect(), 2 * first)
+}
+
+impl Fault {
+    /// Runs the program with the fault; what it said, where the fault was met and what must hold of any answer does.
+    fn met(&self, sandbox: &Sandbox, argv: &[String], done: &str) -> Result<Option<Said>, String> {
+        let what = format!("error={}", self.error);
+        let (said, hit) = trace::injected(sandbox, Alone::No, &self.point, &what, argv);
         // Where it hit another call than it was meant for, one that only reads: such a one knows no full disk.
         let reads = hit.starts_with("openat") && !hit.contains("O_CREAT");
-        if hit.is_empty() || said.code == Some(127) || (reads && fault.error == "ENOSPC") {
+        if hit.is_empty() || said.code == Some(127) || (reads && self.error == "ENOSPC") {
             return Ok(None);
         }
         let told = format!("{} {}", said.object, said.stderr);
@@ -84,8 +76,8 @@ fn no_room_or_a_broken_disk_loses_nothing() {
             return Err(format!("the status cannot be read afterwards: {status:?}"));
         }
         // What goes on without the step needs to say nothing; who stops says what stopped it, and where.
-        if said.status() != "DRAINED" && !reads {
-            if !told.contains(fault.says) {
+        if said.status() != done && !reads {
+            if !told.contains(self.says) {
                 return Err(format!("it does not say what is wrong with {hit}: {told}"));
             }
             if let Some(place) = about(&hit)
@@ -94,13 +86,61 @@ fn no_room_or_a_broken_disk_loses_nothing() {
                 return Err(format!("it does not name {place} of {hit}: {told}"));
             }
         }
+        Ok(Some(said))
+    }
+}
+
+#[test]
+fn no_room_or_a_broken_disk_loses_nothing() {
+    if !trace::possible() || !trace::namespaces() {
+        return;
+    }
+    let prepared = prepared();
+    let argv =
+        |sandbox: &Sandbox| sandbox.devlyn_argv(&sandbox.drain_args().iter().map(String::as_str).collect::<Vec<_>>());
+    let example = prepared.copy();
+    let (said, points) = trace::points(&example, Alone::No, CALLS, &argv(&example));
+    assert_eq!((said.code, said.status()), (Some(0), "DRAINED"), "{said:?}");
+    let undisturbed = state::of(&example);
+    let without_notes = state::without_notes(&undisturbed);
+    let (faults, first) = faults(points);
+    matrix("drain without room or disk", &faults, first, time(), |fault| {
+        let sandbox = prepared.copy();
+        let Some(said) = fault.met(&sandbox, &argv(&sandbox), "DRAINED")? else { return Ok(None) };
         let calls = calls(&sandbox, &IDENTITIES);
         let settled = settle(&sandbox)?;
         // No task waits for its notes: that they are missing is told once, with how to make them again.
         let noteless = said.object["cleanup"].to_string().contains("refs/notes/devlyn");
-        let undisturbed = if noteless { &without_notes } else { &undisturbed };
-        compare(&sandbox, undisturbed, noteless, &calls)?;
+        compare(&sandbox, if noteless { &without_notes } else { &undisturbed }, noteless, &calls)?;
         Ok(Some(settled))
+    });
+}
+
+#[test]
+fn no_room_or_a_broken_disk_loses_no_add() {
+    if !trace::possible() || !trace::namespaces() {
+        return;
+    }
+    let prepared = Sandbox::new();
+    prepared.add("old", &[(Task::new("t1", &[]), "")]);
+    prepared.package("inv", &tasks());
+    let argv = |sandbox: &Sandbox| sandbox.devlyn_argv(&["add", "inv"]);
+    let example = prepared.copy();
+    let (said, points) = trace::points(&example, Alone::No, CALLS, &argv(&example));
+    assert_eq!((said.code, said.status()), (Some(0), "ADDED"), "{said:?}");
+    let undisturbed = state::of(&example);
+    let (faults, first) = faults(points);
+    matrix("add without room or disk", &faults, first, time() / 3, |fault| {
+        let sandbox = prepared.copy();
+        if fault.met(&sandbox, &argv(&sandbox), "ADDED")?.is_none() {
+            return Ok(None);
+        }
+        let again = sandbox.devlyn(&["add", "inv"]);
+        if again.status() != "ADDED" || again.object["cleanup"] != serde_json::json!([]) {
+            return Err(format!("the second add: {again:?}"));
+        }
+        same(&sandbox, &undisturbed, false)?;
+        Ok(Some(Settled::default()))
     });
 }
 
