@@ -2,8 +2,6 @@
 //! loop that nobody disturbed.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -50,8 +48,11 @@ pub(crate) fn settle(sandbox: &Sandbox) -> Result<Settled, String> {
             "WAITING" => {}
             _ => return Err(format!("{said:?}")),
         }
-        if let Some(dir) = unfinished(sandbox, &said) {
-            recover(sandbox, &dir);
+        if let Some(task) = unfinished(sandbox, &said) {
+            let said = sandbox.devlyn(&["recover", &task]);
+            if said.status() != "RECOVERED" {
+                return Err(format!("{task} is not recovered: {said:?}"));
+            }
             settled.recovered += 1;
         } else if said.reason().contains("interrupted execution may go on") {
             let trees = sandbox.root.join("repo.devlyn");
@@ -63,36 +64,16 @@ pub(crate) fn settle(sandbox: &Sandbox) -> Result<Settled, String> {
     Err("twenty drains did not settle it".to_owned())
 }
 
-/// The receipt directory that the reason tells to recover.
-pub(crate) fn unfinished(sandbox: &Sandbox, said: &Said) -> Option<PathBuf> {
-    let reason = said.reason();
-    let told = reason.contains("its allocation was interrupted") || reason.contains("stands there without a receipt");
-    let found = sandbox.receipts().into_iter().find(|(dir, _)| told && reason.contains(dir.to_str().unwrap()));
-    found.map(|(dir, _)| dir)
-}
-
-/// Does what the reason of an unfinished allocation says.
-pub(crate) fn recover(sandbox: &Sandbox, dir: &Path) {
-    let receipt = fs::read(dir.join("receipt.json")).unwrap_or_default();
-    if let Ok(receipt) = serde_json::from_slice::<serde_json::Value>(&receipt) {
-        let (worktree, branch) = (receipt["worktree"].as_str().unwrap(), receipt["branch"].as_str().unwrap());
-        let args = ["worktree", "remove", "--force", "--force", worktree];
-        if Path::new(worktree).exists() && !sandbox.command("git").args(args).output().unwrap().status.success() {
-            // Half made: Git itself does not take it for one.
-            fs::remove_dir_all(worktree).unwrap();
-        }
-        for entry in fs::read_dir(sandbox.common().join("worktrees")).into_iter().flatten().flatten() {
-            let names = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
-            if names.is_empty() || names.starts_with(worktree) {
-                let _ = fs::remove_file(entry.path().join("locked"));
-            }
-        }
-        sandbox.git(&["worktree", "prune", "--expire=now"]);
-        if !sandbox.git(&["branch", "--list", branch]).is_empty() {
-            sandbox.git(&["branch", "-q", "-D", branch]);
-        }
-    }
-    fs::remove_dir_all(dir).unwrap();
+/// The task whose reason tells to recover its unfinished allocation.
+fn unfinished(sandbox: &Sandbox, said: &Said) -> Option<String> {
+    let items = said.object["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let told = |reason: &str| {
+        let found = sandbox.receipts().into_iter().any(|(dir, _)| reason.contains(dir.to_str().unwrap()));
+        found
+            && (reason.contains("its allocation was interrupted") || reason.contains("stands there without a receipt"))
+    };
+    let found = items.iter().find(|item| item["reason"].as_str().is_some_and(told))?;
+    found["identity"].as_str().map(str::to_owned)
 }
 
 /// How often the executor ran for each task, and for which of them a result is bound.
@@ -188,7 +169,7 @@ pub(crate) fn matrix<P: Sync + std::fmt::Debug>(
     });
     let faults = tally.faults.into_inner().unwrap();
     eprintln!(
-        "{what}: {} of {} points covered, {} not reached, {} drains to settle them, {} allocations recovered by hand, {} \
+        "{what}: {} of {} points covered, {} not reached, {} drains to settle them, {} allocations recovered, {} \
          faults, {:.0} s",
         tally.covered.into_inner(),
         points.len(),

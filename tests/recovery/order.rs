@@ -1,13 +1,14 @@
 //! What a power failure would lose, told from the order of the system calls: nothing gets its name before it is on the
 //! disk, and nothing is said, no reference moved, before the names are there too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
 use crate::crash::prepared;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Said, Sandbox, Task};
 use crate::trace::{self, Alone};
 
-const CALLS: &str = "write,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat";
+const CALLS: &str = "write,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat,clone,clone3";
 
 /// What is not on the disk yet.
 #[derive(Debug, Default)]
@@ -53,6 +54,38 @@ fn described(shown: &str) -> Option<String> {
     path.starts_with('/').then(|| path.to_owned())
 }
 
+/// The calls of the program and all its threads, without those of the programs that it starts, in the order in which
+/// they came to their end.
+fn calls(sandbox: &Sandbox, argv: &[String]) -> (Said, Vec<String>) {
+    let log = sandbox.root.join("trace");
+    let options = ["-f", "-qq", "-y", "-s", "200", "-o", log.to_str().unwrap(), "-e", &format!("trace={CALLS}")];
+    let said = Sandbox::run(&mut trace::strace(sandbox, Alone::Yes, &options, argv));
+    let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+    let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut all: Vec<(&str, String)> = Vec::new();
+    for line in text.lines() {
+        let (thread, call) = line.split_once(' ').unwrap();
+        let call = call.trim_start();
+        if let Some(first) = call.strip_suffix(" <unfinished ...>") {
+            begun.insert(thread, first);
+        } else if let Some((_, rest)) = call.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>")) {
+            all.push((thread, format!("{}{rest}", begun.remove(thread).unwrap_or_default())));
+        } else {
+            all.push((thread, call.to_owned()));
+        }
+    }
+    let mut threads: BTreeSet<&str> = text.split(' ').next().into_iter().collect();
+    for (thread, call) in &all {
+        if threads.contains(thread) && call.contains("CLONE_THREAD") {
+            threads.extend(call.rsplit_once(" = ").map(|(_, number)| number.trim()));
+        }
+    }
+    let own = all.iter().filter(|(thread, call)| {
+        threads.contains(thread) && call.starts_with(|c: char| c.is_ascii_lowercase()) && !call.starts_with("clone")
+    });
+    (said, own.map(|(_, call)| call.clone()).collect())
+}
+
 #[test]
 fn everything_is_on_the_disk_before_it_counts() {
     if !trace::possible() {
@@ -61,18 +94,18 @@ fn everything_is_on_the_disk_before_it_counts() {
     let sandbox = prepared();
     let args = sandbox.drain_args();
     let argv = sandbox.devlyn_argv(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let (said, mut points) = trace::points(&sandbox, Alone::Yes, CALLS, &argv);
+    let (said, mut all) = calls(&sandbox, &argv);
     assert_eq!(said.status(), "DRAINED", "{said:?}");
     let sandbox = Sandbox::new();
-    sandbox.package("inv", &[(crate::sandbox::Task::new("t1", &[]), "")]);
-    let (said, more) = trace::points(&sandbox, Alone::Yes, CALLS, &sandbox.devlyn_argv(&["add", "inv"]));
+    sandbox.package("inv", &[(Task::new("t1", &[]), "")]);
+    let (said, more) = calls(&sandbox, &sandbox.devlyn_argv(&["add", "inv"]));
     assert_eq!(said.status(), "ADDED", "{said:?}");
-    points.extend(more);
+    all.extend(more);
     let (mut pending, mut faults, mut counted) = (Pending::default(), Vec::new(), 0);
-    for (point, shown) in &points {
+    for shown in &all {
         let path = described(shown).unwrap_or_default();
         let words: Vec<&str> = shown.split('"').collect();
-        match point.call.as_str() {
+        match shown.split('(').next().unwrap_or_default() {
             "fsync" | "fdatasync" => {
                 pending.files.remove(&path);
                 pending.folders.remove(&path);
@@ -89,7 +122,7 @@ fn everything_is_on_the_disk_before_it_counts() {
             _ => faults.extend(pending.moved(words[1], words[3]).err()),
         }
     }
-    eprintln!("{} calls, {counted} at which everything had to be on the disk", points.len());
-    assert!(counted > 20 && points.len() > 200, "strace was not understood");
+    eprintln!("{} calls, {counted} at which everything had to be on the disk", all.len());
+    assert!(counted > 20 && all.len() > 200, "strace was not understood");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
