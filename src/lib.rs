@@ -38,6 +38,7 @@ pub mod drain;
 pub mod exchange;
 pub mod fsck;
 pub mod git;
+pub mod hook;
 pub mod json;
 pub mod notes;
 pub mod oid;

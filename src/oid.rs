@@ -16,6 +16,18 @@ impl Oid {
     pub fn null_like(self) -> Self {
         Self(gix::ObjectId::null(self.0.kind()))
     }
+
+    /// The tree that holds nothing, with an id of this one's kind.
+    #[must_use]
+    pub fn empty_tree_like(self) -> Self {
+        Self(gix::ObjectId::empty_tree(self.0.kind()))
+    }
+
+    /// Whether it is the all-zero id.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
 }
 
 impl FromStr for Oid {

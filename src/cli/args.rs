@@ -505,6 +505,10 @@ pub enum HookName {
     PreCommit,
     /// Before a merge is committed
     PreMergeCommit,
+    /// Before a mailed patch is committed
+    PreApplypatch,
+    /// Before a commit is made again elsewhere, by cherry-pick, revert or rebase
+    PrepareCommitMsg,
     /// Before anything is pushed
     PrePush,
     /// Before a server takes a push

@@ -9,12 +9,15 @@ mod add;
 mod check;
 mod drain;
 mod fsck;
+mod hook;
+mod init;
 mod recover;
 mod reply;
 mod report;
 mod status;
 mod task;
 mod text;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -50,11 +53,11 @@ fn run(cli: Cli) -> Reply {
         Command::Report(report) => report::run(&report),
         Command::Acceptance(acceptance) => acceptance::run(&acceptance),
         Command::Task(task) => task::run(task),
-        Command::Recover(recover) => recover::run(&recover),
         Command::Fsck(fsck) => fsck::run(&fsck),
-        Command::Init(_) | Command::Hook(_) | Command::Verify(_) => {
-            Reply::blocked("this version does not have that command yet")
-        }
+        Command::Recover(recover) => recover::run(&recover),
+        Command::Init(init) => init::run(&init),
+        Command::Hook(hook) => hook::run(&hook),
+        Command::Verify(verify) => verify::run(&verify),
         Command::Generate(generate) => match generate::write(generate.what, &generate.dir) {
             Ok(()) => Reply::silent(),
             Err(error) => Reply::blocked(format!("{}: {error}", generate.dir.display())),
@@ -72,5 +75,13 @@ fn repository(repo: Option<&Path>) -> Result<Repo, GitError> {
     match repo {
         Some(repo) => Repo::at(&here().join(repo)),
         None => Repo::from_current_dir(&here()),
+    }
+}
+
+/// As [`repository`], and it may be bare.
+fn any_repository(repo: Option<&Path>) -> Result<Repo, GitError> {
+    match repo {
+        Some(repo) => Repo::at_any(&here().join(repo)),
+        None => Repo::for_hook(&here()),
     }
 }

@@ -6,14 +6,18 @@ mod ancestry;
 mod command;
 mod diff;
 mod history;
+mod hooked;
+mod hooks_dir;
 mod ident;
 mod ignore;
+mod index;
 mod notes;
 mod objects;
 mod patch;
 mod refs;
 mod registration;
 mod repo;
+mod revlist;
 mod worktree;
 
 use std::path::PathBuf;
@@ -22,12 +26,14 @@ pub use crate::oid::Oid;
 pub use command::{Git, Output};
 pub use diff::Change;
 pub use history::{Author, Commit};
+pub use hooks_dir::git_version;
 pub use notes::NOTES_REF;
 pub use objects::{Blob, Entry, EntryKind, NewCommit, shown};
 pub use patch::Patch;
 pub use refs::RefChange;
 pub use registration::{Beside, Registration};
 pub use repo::{Head, Repo};
+pub use revlist::Revisions;
 pub use worktree::{Checkout, MAKING, Worktree};
 
 /// What went wrong at the door, told so that it reads after "failed to …".

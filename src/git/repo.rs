@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
 
+use super::hooked::Borrowed;
 use super::refs::{Backend, Updater};
 use super::{Author, Git, GitError, Oid, Result};
 
@@ -29,6 +30,10 @@ pub struct Repo {
     pub(super) backend: Backend,
     pub(super) updater: RefCell<Option<Updater>>,
     pub(super) author: OnceCell<Author>,
+    /// Whether it has no checkout; then the top is its Git directory. Only a hook or a judge sees such a one.
+    bare: bool,
+    /// Where more objects are than in its own directory, as Git tells a hook.
+    pub(super) borrowed: Option<Borrowed>,
 }
 
 /// What `HEAD` is.
@@ -74,7 +79,7 @@ impl Repo {
     /// # Errors
     /// Where there is none, it is bare, it belongs to another user, or uses an extension that we do not know.
     pub fn from_current_dir(dir: &Path) -> Result<Self> {
-        Self::open(dir, true)
+        Self::open(dir, true)?.with_checkout()
     }
 
     /// The repository that `dir` lies in, whatever the environment says.
@@ -82,10 +87,14 @@ impl Repo {
     /// # Errors
     /// As [`Repo::from_current_dir`].
     pub fn at(dir: &Path) -> Result<Self> {
-        Self::open(dir, false)
+        Self::open(dir, false)?.with_checkout()
     }
 
-    fn open(dir: &Path, environment: bool) -> Result<Self> {
+    fn with_checkout(self) -> Result<Self> {
+        if self.bare { Err(GitError::Bare(self.git_dir)) } else { Ok(self) }
+    }
+
+    pub(super) fn open(dir: &Path, environment: bool) -> Result<Self> {
         use gix::discover::upwards::Options as Upwards;
         let dir = std::path::absolute(dir).map_err(GitError::io(dir))?;
         let options = || gix::open::Options::default().bail_if_untrusted(true).cli_overrides(config_parameters());
@@ -108,10 +117,11 @@ impl Repo {
         inner.object_cache_size_if_unset(4 << 20);
         let common = std::fs::canonicalize(inner.common_dir()).map_err(GitError::io(inner.common_dir()))?;
         let git_dir = std::fs::canonicalize(inner.git_dir()).map_err(GitError::io(inner.git_dir()))?;
-        let Some(work) = inner.workdir() else { return Err(GitError::Bare(git_dir)) };
-        let work = std::fs::canonicalize(work).map_err(GitError::io(work))?;
+        let work = inner.workdir().map(|work| std::fs::canonicalize(work).map_err(GitError::io(work))).transpose()?;
+        let (bare, work) = (work.is_none(), work.unwrap_or_else(|| git_dir.clone()));
         let backend = backend(&inner)?;
-        Ok(Self { inner, common, git_dir, work, backend, updater: RefCell::new(None), author: OnceCell::new() })
+        let (updater, author) = (RefCell::new(None), OnceCell::new());
+        Ok(Self { inner, common, git_dir, work, backend, updater, author, bare, borrowed: None })
     }
 
     /// The common Git directory, absolute and without links, the same from every worktree.
@@ -140,10 +150,23 @@ impl Repo {
         main.unwrap_or_else(|| self.work.clone())
     }
 
+    /// Whether it has no checkout; only a hook or a judge sees such a one.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.bare
+    }
+
     /// A call of `git` on this worktree, whatever the caller's environment named.
     #[must_use]
     pub fn git(&self) -> Git {
-        Git::new(&self.work).env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.work)
+        let mut call = Git::new(&self.work).env("GIT_DIR", &self.git_dir);
+        if !self.bare {
+            call = call.env("GIT_WORK_TREE", &self.work);
+        }
+        match &self.borrowed {
+            Some(borrowed) => borrowed.environment().fold(call, |call, (key, value)| call.env(key, value)),
+            None => call,
+        }
     }
 
     /// The configured value of `key`, the last one where there are several.
