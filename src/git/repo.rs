@@ -100,7 +100,10 @@ impl Repo {
         let options = || gix::open::Options::default().bail_if_untrusted(true).cli_overrides(config_parameters());
         let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
         let upwards = Upwards { match_ceiling_dir_or_error: false, ..Default::default() };
-        let found = if environment {
+        let found = if environment && in_git_dir(&dir) {
+            // The library would look for `./.git` where Git says that `.` is the Git directory.
+            gix::ThreadSafeRepository::open_opts(&dir, options())
+        } else if environment {
             gix::ThreadSafeRepository::discover_with_environment_overrides_opts(&dir, upwards, trust)
         } else {
             gix::ThreadSafeRepository::discover_opts(&dir, upwards, trust)
@@ -217,6 +220,13 @@ impl Repo {
             (None, None) => Err(GitError::Object(format!("HEAD of {} cannot be read", self.work.display()))),
         }
     }
+}
+
+/// Whether Git runs us in the Git directory itself, as it does for the hooks of a server.
+fn in_git_dir(dir: &Path) -> bool {
+    let here =
+        std::env::var_os("GIT_DIR").filter(|named| !named.is_empty()).map(|named| dir.join(named).canonicalize());
+    std::env::var_os("GIT_WORK_TREE").is_none() && here.is_some_and(|here| here.ok() == dir.canonicalize().ok())
 }
 
 /// How references are stored here, and whether all of the repository is of a kind that we know.

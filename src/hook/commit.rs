@@ -55,11 +55,11 @@ pub fn judge_commit(repo: &Repo, event: Event, call: &CommitCall) -> Result<Vec<
     let tree = repo.index_tree(&index)?;
     let head = repo.head()?;
     let mut parents: Vec<Oid> = head.commit().into_iter().collect();
-    if event == Event::PrepareCommitMsg && call.args.get(1..3).is_some_and(|args| args == ["commit", "HEAD"]) {
-        // A fixup or squash of a rebase takes the place of `HEAD`.
-        if let Some(replaced) = head.commit().map(|id| repo.commit(id)).transpose()?.flatten() {
-            parents = replaced.parents;
-        }
+    if event == Event::PrepareCommitMsg
+        && takes_the_place_of_head(repo)
+        && let Some(replaced) = head.commit().map(|id| repo.commit(id)).transpose()?.flatten()
+    {
+        parents = replaced.parents;
     }
     let mut merged = merge_heads(repo)?;
     if event == Event::PreMergeCommit && merged.is_empty() {
@@ -84,6 +84,14 @@ fn merge_heads(repo: &Repo) -> Result<Vec<Oid>> {
         Err(error) => return Err(HookError::io(&path)(error)),
     };
     text.lines().map(|line| line.parse().map_err(HookError::Input)).collect()
+}
+
+/// Whether the commit is a fixup or squash of a rebase, by the last command that the rebase says is done.
+fn takes_the_place_of_head(repo: &Repo) -> bool {
+    let done = std::fs::read(repo.git_dir().join("rebase-merge/done")).unwrap_or_default();
+    let last = done.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
+    let command = last.split(|byte| *byte == b' ').next().unwrap_or_default();
+    matches!(command, b"fixup" | b"f" | b"squash" | b"s")
 }
 
 /// The short name of the branch that the commit is for; while it is rebased, `HEAD` is on none.

@@ -118,9 +118,9 @@ impl Serialize for Step {
 pub fn init(repo: &Repo, options: Init, git: (u32, u32)) -> Result<InitReport> {
     let mut report = InitReport { steps: vec![], left: vec![], dry_run: options.dry_run, hooks: repo.hooks_dir() };
     if options.uninstall {
-        uninstall(repo, &mut report)?
+        uninstall(repo, &mut report)?;
     } else {
-        install(repo, options, git, &mut report)?
+        install(repo, options, git, &mut report)?;
     }
     if !options.dry_run {
         for step in &report.steps {
@@ -135,7 +135,7 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
     let dir = report.hooks.clone();
     if git >= CONFIGURED_SINCE {
         // Files of an init under an older Git would judge everything twice.
-        remove_shims(&dir, report);
+        remove_shims(repo, &dir, report);
         for event in events {
             let section = section(event);
             for (key, value) in [("event", event.name().to_owned()), ("command", command(event))] {
@@ -148,9 +148,8 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
     } else if let Some(manager) = manager(&dir) {
         leave(manager, events, &dir, report);
     } else {
-        if !dir.is_dir() {
-            report.steps.push(Step::MakeDir(dir.clone()));
-        }
+        let missing: Vec<&Path> = dir.ancestors().take_while(|above| !above.is_dir()).collect();
+        report.steps.extend(missing.into_iter().rev().map(|above| Step::MakeDir(above.to_owned())));
         for event in events {
             plan_shim(&dir, event, report)?;
         }
@@ -211,10 +210,10 @@ fn plan_shim(dir: &Path, event: Event, report: &mut InitReport) -> Result<()> {
 
 fn uninstall(repo: &Repo, report: &mut InitReport) -> Result<()> {
     let dir = report.hooks.clone();
-    remove_shims(&dir, report);
+    remove_shims(repo, &dir, report);
     let common = repo.common_dir().join("hooks");
     if common != dir {
-        remove_shims(&common, report);
+        remove_shims(repo, &common, report);
     }
     for event in Event::ALL {
         if repo.config(&format!("{}.command", section(event))).is_some() {
@@ -238,7 +237,7 @@ fn uninstall(repo: &Repo, report: &mut InitReport) -> Result<()> {
     Ok(())
 }
 
-fn remove_shims(dir: &Path, report: &mut InitReport) {
+fn remove_shims(repo: &Repo, dir: &Path, report: &mut InitReport) {
     let before = report.steps.len();
     for event in Event::ALL {
         let (path, kept) = (dir.join(event.name()), local(dir, event));
@@ -250,15 +249,25 @@ fn remove_shims(dir: &Path, report: &mut InitReport) {
             report.left.push(format!("{path} is not as git devlyn wrote it; it and {kept} were left as they are"));
         }
     }
-    let removed = report.steps[before..].iter().filter(|step| matches!(step, Step::Remove(_))).count();
-    if removed > 0 && std::fs::read_dir(dir).is_ok_and(|entries| entries.count() == removed) {
-        report.steps.push(Step::RemoveDir(dir.to_owned()));
+    // Folders that held nothing else were made for them.
+    let mut removed = report.steps[before..].iter().filter(|step| matches!(step, Step::Remove(_))).count();
+    for above in dir.ancestors() {
+        let ours = above == dir || inside(above, repo.work_dir()) || inside(above, repo.common_dir());
+        if removed == 0 || !ours || !std::fs::read_dir(above).is_ok_and(|entries| entries.count() == removed) {
+            break;
+        }
+        report.steps.push(Step::RemoveDir(above.to_owned()));
+        removed = 1;
     }
+}
+
+fn inside(path: &Path, dir: &Path) -> bool {
+    path != dir && path.starts_with(dir)
 }
 
 fn apply(repo: &Repo, step: &Step) -> Result<()> {
     match step {
-        Step::MakeDir(path) => std::fs::create_dir_all(path).map_err(HookError::io(path)),
+        Step::MakeDir(path) => std::fs::create_dir(path).map_err(HookError::io(path)),
         // Both names for a moment: at no time is the hook that was there not called.
         Step::Keep(from, to) => match std::fs::hard_link(from, to) {
             Ok(()) => Ok(()),

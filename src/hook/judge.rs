@@ -37,7 +37,7 @@ pub(super) struct Judge<'a> {
     layout: Layout,
     when: When,
     /// Where the history that is judged ends.
-    tips: Vec<Oid>,
+    tips: &'a [Oid],
     has_loop: OnceCell<bool>,
     captures: RefCell<HashMap<LoopId, Option<Oid>>>,
     /// Whether `.devlyn/` is ignored, by the object that stands at `.gitignore`.
@@ -47,15 +47,15 @@ pub(super) struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// A judge of commits that are about to be made.
     pub(super) fn now(repo: &'a Repo) -> Self {
-        Self::new(repo, When::Now, Vec::new())
+        Self::new(repo, When::Now, &[])
     }
 
     /// A judge of the history that ends at `tips`.
-    pub(super) fn later(repo: &'a Repo, tips: Vec<Oid>) -> Self {
+    pub(super) fn later(repo: &'a Repo, tips: &'a [Oid]) -> Self {
         Self::new(repo, When::Later, tips)
     }
 
-    fn new(repo: &'a Repo, when: When, tips: Vec<Oid>) -> Self {
+    fn new(repo: &'a Repo, when: When, tips: &'a [Oid]) -> Self {
         let layout = Layout::new(repo.common_dir());
         let (captures, ignored) = (RefCell::default(), RefCell::default());
         Self { repo, layout, when, tips, has_loop: OnceCell::new(), captures, ignored }
@@ -275,7 +275,7 @@ impl<'a> Judge<'a> {
                 drafts &= read(*parent)? != change.captured;
             }
             let mut ends = false;
-            for tip in &self.tips {
+            for tip in self.tips {
                 ends |= read(*tip)? == change.captured;
             }
             change.draft = drafts && ends;

@@ -80,7 +80,8 @@ fn judge(repo: &Repo, moves: &[Move], not: Vec<String>) -> Result<Vec<Violation>
     let branches: Vec<(&str, Oid)> =
         moves.iter().filter_map(|moved| Some((moved.name.strip_prefix("refs/heads/")?, moved.new?))).collect();
     let mut found = Vec::new();
-    judge_history(repo, tips, &branches, Revisions { revisions, not, first_parent: false }, |_, more| {
+    let revisions = Revisions { revisions, not, first_parent: false };
+    judge_history(repo, &tips, &branches, &revisions, |_, more| {
         found.extend(more);
         if found.len() < ENOUGH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
@@ -91,12 +92,12 @@ fn judge(repo: &Repo, moves: &[Move], not: Vec<String>) -> Result<Vec<Violation>
 /// end) that they are on: what their owner may not is asked of the commits since the branch was made.
 pub(super) fn judge_history(
     repo: &Repo,
-    tips: Vec<Oid>,
+    tips: &[Oid],
     branches: &[(&str, Oid)],
-    revisions: Revisions,
+    revisions: &Revisions,
     mut each: impl FnMut(Oid, Vec<Violation>) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut judge = Judge::later(repo, tips.clone());
+    let mut judge = Judge::later(repo, tips);
     let mut owned: HashMap<Oid, Identity> = HashMap::new();
     for (branch, end) in branches {
         let Some((identity, baseline)) = judge.owner(branch) else { continue };
@@ -111,11 +112,11 @@ pub(super) fn judge_history(
         })?;
     }
     let mut judged = 0;
-    repo.each_commit(&revisions, |id| -> Result<_> {
+    repo.each_commit(revisions, |id| -> Result<_> {
         let Some(commit) = repo.commit(id)? else { return Ok(ControlFlow::Continue(())) };
         judged += 1;
         if judged % BATCH == 0 {
-            judge = Judge::later(repo, tips.clone());
+            judge = Judge::later(repo, tips);
         }
         // The history of a shallow clone ends at commits whose parents are not here.
         let mut parents = Vec::new();

@@ -41,7 +41,7 @@ pub fn verify(repo: &Repo, range: &str) -> Result<Verified> {
     let mut tips = Vec::new();
     for revision in revisions.iter().filter(|revision| !revision.starts_with('^')) {
         let id: Oid = revision.parse().map_err(|why: String| no_range(&why))?;
-        tips.extend(repo.peeled_commit(id)?);
+        tips.push(repo.peeled_commit(id)?.ok_or_else(|| no_range("it names no commit"))?);
     }
     let names = repo.git().args(["rev-parse", "--symbolic-full-name", range, "--"]).output()?.line();
     let mut branches = Vec::new();
@@ -50,7 +50,7 @@ pub fn verify(repo: &Repo, range: &str) -> Result<Verified> {
     }
     let (mut commits, mut violations) = (0, Vec::new());
     let all = Revisions { revisions, not: Vec::new(), first_parent: false };
-    judge_history(repo, tips, &branches, all, |_, more| {
+    judge_history(repo, &tips, &branches, &all, |_, more| {
         commits += 1;
         violations.extend(more);
         ControlFlow::Continue(())

@@ -57,7 +57,7 @@ impl Violation {
         Self { rule, commit: None, file: file.into(), row: None, what: what.into(), remedy: remedy.into() }
     }
 
-    pub(super) fn row(mut self, row: impl ToString) -> Self {
+    pub(super) fn row(mut self, row: impl fmt::Display) -> Self {
         self.row = Some(row.to_string());
         self
     }

@@ -1,0 +1,12 @@
+//! What a commit may not do, tried with real Git on throw-away repositories: every way to make a commit, every rule.
+
+mod commit;
+mod environment;
+mod init;
+mod lab;
+mod merge;
+mod push;
+mod refs;
+mod replay;
+mod task;
+mod verify;
