@@ -11,6 +11,7 @@ mod hooks_dir;
 mod ident;
 mod ignore;
 mod index;
+mod index_file;
 mod notes;
 mod objects;
 mod patch;
