@@ -1,4 +1,5 @@
 //! What a commit may not do, tried with real Git on throw-away repositories: every way to make a commit, every rule.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod commit;
 mod environment;

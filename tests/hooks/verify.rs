@@ -65,10 +65,12 @@ fn a_clone_without_captures_finds_what_needs_none() {
 #[test]
 fn what_is_no_range_is_said() {
     let lab = Lab::plain();
-    for range in ["nothing..HEAD", "", "--all", "HEAD:src", "src/a.txt"] {
+    for range in ["nothing..HEAD", "", "HEAD:src", "src/a.txt"] {
         let said = lab.devlyn(&["verify", range]);
         assert!(said.code == Some(1) && said.err.contains("no revision range"), "{range}: {}{}", said.out, said.err);
     }
+    assert_eq!(lab.devlyn(&["verify", "--all"]).code, Some(2));
+    assert_eq!(lab.devlyn(&["verify", "--", "--all"]).code, Some(1));
     let said = lab.devlyn(&["verify", "--json", "nothing"]);
     let object: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((said.code, object["status"].as_str()), (Some(1), Some("BLOCKED")));
