@@ -5,9 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::{GitError, Result};
-use crate::os::process::GIT_LOCAL_VARIABLES;
+use crate::os::process::{GIT_LOCAL_VARIABLES, ask};
 
 /// How much of what a failed `git` said is repeated.
 const STDERR_KEPT: usize = 2000;
@@ -20,6 +21,7 @@ pub struct Git {
     env: Vec<(OsString, OsString)>,
     input: Option<Vec<u8>>,
     config: Vec<String>,
+    limit: Option<Duration>,
 }
 
 /// What a `git` that ended said.
@@ -45,7 +47,7 @@ impl Git {
     /// A call that runs in `dir`, which alone decides the repository.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), args: Vec::new(), env: Vec::new(), input: None, config: Vec::new() }
+        Self { dir: dir.into(), args: Vec::new(), env: Vec::new(), input: None, config: Vec::new(), limit: None }
     }
 
     /// One more argument.
@@ -83,6 +85,14 @@ impl Git {
         self
     }
 
+    /// How long it may take: a network may stay silent for ever. It then reads nothing, and nobody can answer it on the
+    /// terminal.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
     /// The command, ready to be started by this module or kept open by [`super::refs`].
     pub(super) fn command(&self) -> Command {
         #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns git")]
@@ -102,8 +112,13 @@ impl Git {
     /// Runs it to its end, whatever its exit status.
     ///
     /// # Errors
-    /// [`GitError::Spawn`] where it cannot be started.
+    /// [`GitError::Spawn`] where it cannot be started, [`GitError::Failed`] where its time was up.
     pub fn output(&self) -> Result<Output> {
+        if let Some(limit) = self.limit {
+            let answer = ask(&mut self.command(), limit).map_err(GitError::Spawn)?;
+            let output = Output { code: answer.code, stdout: answer.stdout, stderr: answer.stderr };
+            return if answer.ended { Err(self.failed(&output, "ended before it answered")) } else { Ok(output) };
+        }
         let mut command = self.command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -134,12 +149,12 @@ impl Git {
     /// The error that tells of `output`.
     #[must_use]
     pub fn failure(&self, output: &Output) -> GitError {
-        GitError::Failed {
-            argv: shown(&self.args),
-            dir: self.dir.clone(),
-            status: output.code.map_or_else(|| "ended by a signal".to_owned(), |code| format!("exit {code}")),
-            stderr: tail(&output.stderr),
-        }
+        self.failed(output, &output.code.map_or_else(|| "ended by a signal".to_owned(), |code| format!("exit {code}")))
+    }
+
+    fn failed(&self, output: &Output, status: &str) -> GitError {
+        let status = status.to_owned();
+        GitError::Failed { argv: shown(&self.args), dir: self.dir.clone(), status, stderr: tail(&output.stderr) }
     }
 }
 

@@ -1,10 +1,11 @@
-//! Running other people's programs: a declared check, or an executor.
+//! Running other people's programs: a declared check, an executor, or a tool that is asked something.
 //!
 //! Each gets a process group of its own, the null device as standard input and the environment of
 //! [`Environment`]. Whatever it does, nothing here waits for it longer than it was told to, keeps more of its
 //! output than it was told to, or leaves a descendant of it behind unnamed. It judges nothing: what an exit means
 //! is said elsewhere.
 
+mod ask;
 mod check;
 mod environment;
 mod executor;
@@ -18,6 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub(crate) use ask::ask;
+pub use ask::{Answer, Tool};
 pub use check::{Check, CheckRun, KEEP, Outcome, Words};
 pub use environment::{Environment, GIT_LOCAL_VARIABLES, Program, find_program};
 pub use executor::{End, Executor, Finished, Running};
