@@ -17,8 +17,10 @@ mod objects;
 mod patch;
 mod refs;
 mod registration;
+mod remote;
 mod repo;
 mod revlist;
+mod secret;
 mod worktree;
 
 use std::path::PathBuf;
@@ -33,8 +35,10 @@ pub use objects::{Blob, Entry, EntryKind, NewCommit, shown};
 pub use patch::Patch;
 pub use refs::RefChange;
 pub use registration::{Beside, Registration};
+pub use remote::{Remote, RemoteUrls};
 pub use repo::{Head, Repo};
 pub use revlist::Revisions;
+pub use secret::{has_credentials, without_secrets};
 pub use worktree::{Checkout, MAKING, Worktree};
 
 /// What went wrong at the door, told so that it reads after "failed to …".
