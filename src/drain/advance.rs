@@ -214,7 +214,10 @@ impl Controller<'_> {
                 "execution blocked: the executor did not start: {why}; put the executable, its permissions or the worktree \
                  right and drain again"
             )),
-            Ran::Ended { code, left_behind } => {
+            Ran::Ended { code, left_behind, spared } => {
+                for command in spared {
+                    self.diagnostics.push(format!("{}: its executor left a process running: {command}", task.identity));
+                }
                 for command in left_behind {
                     self.diagnostics
                         .push(format!("{}: ended a process that its executor left behind: {command}", task.identity));

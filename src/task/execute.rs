@@ -18,6 +18,8 @@ pub enum Ran {
         code: i32,
         /// Command lines of its descendants that outlived it and were ended.
         left_behind: Vec<String>,
+        /// Command lines of its descendants that outlived it on purpose and go on.
+        spared: Vec<String>,
     },
     /// It could not begin.
     NotStarted(String),
@@ -56,7 +58,7 @@ pub fn execute(held: &Held, packet: &Packet, argv: &[OsString], begun: &mut dyn 
         End::Signal(signal) => -signal,
     };
     log(format!("exit {code} (pid {})", finished.pid))?;
-    Ok(Ran::Ended { code, left_behind: finished.left_behind })
+    Ok(Ran::Ended { code, left_behind: finished.left_behind, spared: finished.spared })
 }
 
 /// This moment as the log has it: ISO 8601, UTC, microseconds.

@@ -47,8 +47,11 @@ pub struct Finished {
     pub end: End,
     /// The number that it had.
     pub pid: u32,
-    /// Command lines of descendants that outlived it and were ended.
+    /// Command lines of descendants that outlived it in its process group and were ended.
     pub left_behind: Vec<String>,
+    /// Command lines of descendants that outlived it in a session or group of their own: whoever takes one means to
+    /// stay, and is for the observation of writers to find.
+    pub spared: Vec<String>,
 }
 
 impl Executor {
@@ -72,7 +75,7 @@ impl Executor {
         let mut command = command(program, &self.cwd, &self.environment);
         command.args(arguments).stdout(stdout).stderr(stderr);
         let run = Run::start(&mut command).map_err(|source| not_started(program, source))?;
-        Ok(Running { run })
+        Ok(Running { run: run.sparing() })
     }
 }
 
@@ -83,7 +86,7 @@ impl Running {
         self.run.pid()
     }
 
-    /// Waits until it has ended and nothing of it is left.
+    /// Waits until it has ended and nothing of its process group is left.
     ///
     /// # Errors
     /// [`ProcessError::Unwatched`]; it was ended then.
@@ -95,7 +98,7 @@ impl Running {
             Some((None, signal)) => End::Signal(signal.unwrap_or_default()),
             None => End::Signal(rustix::process::Signal::KILL.as_raw()),
         };
-        Ok(Finished { end, pid, left_behind: ended.left_behind })
+        Ok(Finished { end, pid, left_behind: ended.left_behind, spared: ended.spared })
     }
 }
 
@@ -131,7 +134,7 @@ mod tests {
         {
             let running = executor(root.path(), script).start().unwrap();
             let pid = running.pid();
-            assert_eq!(running.wait().unwrap(), Finished { end, pid, left_behind: Vec::new() });
+            assert_eq!(running.wait().unwrap(), Finished { end, pid, left_behind: Vec::new(), spared: Vec::new() });
         }
         assert_eq!(std::fs::read_to_string(out).unwrap(), "yes\n");
         assert_eq!(std::fs::read_to_string(err).unwrap(), "two\n");
@@ -167,13 +170,31 @@ mod tests {
     #[test]
     fn its_stray_is_ended_and_named() {
         let root = tempfile::tempdir().unwrap();
-        let script = "(setsid sleep 6546 & echo $! > inner)";
+        let script = "(sleep 6546 & echo $! > inner)";
         let finished = executor(root.path(), script).start().unwrap().wait().unwrap();
         if cfg!(target_os = "linux") {
-            assert_eq!(finished.left_behind, ["sleep 6546"]);
+            assert_eq!((finished.left_behind.as_slice(), finished.spared.len()), (&["sleep 6546".to_owned()][..], 0));
         }
-        let pid = std::fs::read_to_string(root.path().join("inner")).unwrap().trim().parse().unwrap();
-        assert!(!runs(pid));
+        assert!(!runs(inner(root.path())));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_took_a_session_of_its_own_is_named_and_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let script = "(setsid sleep 6548 & echo $! > inner)";
+        let finished = executor(root.path(), script).start().unwrap().wait().unwrap();
+        assert_eq!((finished.left_behind.len(), finished.spared.as_slice()), (0, &["sleep 6548".to_owned()][..]));
+        let stays = rustix::process::Pid::from_raw(inner(root.path())).unwrap();
+        // Nor does the next program's end concern it.
+        let next = executor(root.path(), "true").start().unwrap().wait().unwrap();
+        assert_eq!((next.left_behind.len(), next.spared.len()), (0, 0));
+        assert!(runs(stays.as_raw_pid()));
+        rustix::process::kill_process(stays, rustix::process::Signal::KILL).unwrap();
+    }
+
+    fn inner(root: &Path) -> i32 {
+        std::fs::read_to_string(root.join("inner")).unwrap().trim().parse().unwrap()
     }
 
     #[test]

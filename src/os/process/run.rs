@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::output::Pump;
 use super::strays::{self, Strays};
-use super::{ProcessError, interrupts};
+use super::{ProcessError, interrupted, interrupts};
+use crate::os::table::Process;
 
 /// From the polite signal to the other one at a limit.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,6 +38,9 @@ pub(super) struct Run {
     exited: bool,
     /// Nothing is left to end.
     over: bool,
+    /// What took a session or group of its own is not ended with the program.
+    sparing: bool,
+    spared: Vec<Process>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -48,6 +52,8 @@ pub(super) struct Ended {
     pub(super) timed_out: bool,
     /// Command lines of the descendants that had to be ended, or could not be.
     pub(super) left_behind: Vec<String>,
+    /// Command lines of the descendants that were let alone.
+    pub(super) spared: Vec<String>,
 }
 
 impl Run {
@@ -64,7 +70,17 @@ impl Run {
         let child = command.process_group(0).spawn().inspect_err(|_| strays::adopt_orphans(false))?;
         let leader = Pid::from_child(&child);
         interrupts::enter(leader);
-        let run = Self { child, leader, exit, strays: Strays::of(leader), exited: false, over: false, _turn: turn };
+        let run = Self {
+            child,
+            leader,
+            exit,
+            strays: Strays::of(leader),
+            exited: false,
+            over: false,
+            sparing: false,
+            spared: Vec::new(),
+            _turn: turn,
+        };
         // It is watched without being waited for: as long as the leader is a zombie its group's number is nobody
         // else's, and the group can be signalled safely.
         std::thread::Builder::new().name("watch".into()).stack_size(64 * 1024).spawn(move || {
@@ -79,6 +95,12 @@ impl Run {
     /// Its number.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The same, but what takes a session or group of its own may outlive it, unless all of it was told to end.
+    pub(super) fn sparing(mut self) -> Self {
+        self.sparing = true;
+        self
     }
 
     /// The pipes that it was started with.
@@ -105,7 +127,8 @@ impl Run {
         interrupts::leave();
         self.over = true;
         let status = if exited { Some(self.child.wait().map_err(unwatched)?) } else { None };
-        Ok(Ended { status, timed_out: grace_end.is_some(), left_behind: self.strays.names() })
+        let spared = self.spared.iter().map(Process::command).collect();
+        Ok(Ended { status, timed_out: grace_end.is_some(), left_behind: self.strays.names(), spared })
     }
 
     /// Until the program itself has ended. Where it was made to, the time until which its group may end politely.
@@ -166,7 +189,11 @@ impl Run {
             let mut told = BTreeSet::new();
             let mut pause = Duration::from_millis(1);
             loop {
-                let alive = self.strays.alive();
+                let mut alive = self.strays.alive();
+                if signal.is_some() && self.sparing && interrupted().is_none() {
+                    let group = self.leader.as_raw_pid();
+                    (alive, self.spared) = alive.into_iter().partition(|process| process.group == group);
+                }
                 if alive.is_empty() && silent(pumps) {
                     return Ok(());
                 }

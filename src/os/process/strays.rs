@@ -4,15 +4,19 @@
 //! that neither a session nor a group of its own hides it. Elsewhere only the group of the program is found.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpid};
 
 use crate::os::table::{self, Process};
 
-/// Our children that no program of ours can have left: those that we had before the first one, where a shell replaced
-/// itself by us.
-static STRANGERS: OnceLock<BTreeSet<(i32, u64)>> = OnceLock::new();
+/// Our children that the program which runs cannot have left: those that we had before it. A shell may have replaced
+/// itself by us, a `git` may be kept open, and an executor may have left something running on purpose.
+static STRANGERS: Mutex<BTreeSet<(i32, u64)>> = Mutex::new(BTreeSet::new());
+
+fn strangers() -> MutexGuard<'static, BTreeSet<(i32, u64)>> {
+    STRANGERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is to be ended after one program.
 #[derive(Debug)]
@@ -26,10 +30,11 @@ pub(super) struct Strays {
 pub(super) fn adopt_orphans(on: bool) {
     #[cfg(target_os = "linux")]
     {
-        STRANGERS.get_or_init(|| {
+        if on {
             let own = getpid().as_raw_pid();
-            table::all().unwrap_or_default().iter().filter(|p| p.parent == own).map(Process::id).collect()
-        });
+            let children = table::all().unwrap_or_default();
+            *strangers() = children.iter().filter(|process| process.parent == own).map(Process::id).collect();
+        }
         // A kernel or a sandbox that refuses leaves us the group, and the writers are observed before anything is
         // called done.
         let _ = rustix::process::set_child_subreaper(on.then(getpid));
@@ -50,7 +55,8 @@ impl Strays {
         let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
         // Read from the same table: in a process namespace our group may have a leader outside, and then no number.
         let own_group = processes.iter().find(|process| process.pid == own).map_or(0, |process| process.group);
-        let stranger = |process: &Process| STRANGERS.get().is_some_and(|known| known.contains(&process.id()));
+        let known = strangers().clone();
+        let stranger = |process: &Process| known.contains(&process.id());
         // What we start for ourselves stays in our group, and only what a program of ours started leaves it.
         let adopted = |process: &Process| process.parent == own && process.group != own_group && !stranger(process);
         let mut found: BTreeSet<i32> =
