@@ -35,6 +35,10 @@ pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> 
                 "evidence whose copying was interrupted"
             } else if name.starts_with(".custody-") && !name.starts_with(".custody-copying-") {
                 "evidence that was copied and never bound"
+            } else if name.starts_with(".records-copying-") && !busy {
+                "records whose copying was interrupted"
+            } else if name.starts_with(".records-") && !name.starts_with(".records-copying-") {
+                "records of an earlier cleanup that was interrupted"
             } else if name.starts_with(".submission-") {
                 "a submission that was cut off while it was written"
             } else if name == "custody" && whole && !bound && !busy {

@@ -164,13 +164,28 @@ pub fn verify(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
     Ok(())
 }
 
+/// Holds the evidence in the worktree `root` against `files`.
+///
+/// # Errors
+/// Where a file is missing, changed, of another mode, or behind a link.
+pub fn unchanged(root: &Path, files: &Files) -> Result<(), CustodyError> {
+    let all: Vec<String> = files.keys().cloned().collect();
+    collect(root, &all)?;
+    for (path, record) in files {
+        if look(&root.join(path))? != *record {
+            return Err(CustodyError::Evidence(format!("{path:?}"), "is not what was bound any more".to_owned()));
+        }
+    }
+    Ok(())
+}
+
 fn open(path: &Path) -> Result<File, StoreError> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(StoreError::io(path))
 }
 
 /// Digest, length and mode of the regular file `path`.
-fn look(path: &Path) -> Result<FileRecord, StoreError> {
+pub(super) fn look(path: &Path) -> Result<FileRecord, StoreError> {
     let file = open(path)?;
     let meta = file.metadata().map_err(StoreError::io(path))?;
     if !meta.is_file() {
@@ -181,7 +196,7 @@ fn look(path: &Path) -> Result<FileRecord, StoreError> {
     Ok(FileRecord { sha256, bytes, mode })
 }
 
-fn copy(name: &str, from: &Path, to: &Path) -> Result<FileRecord, CustodyError> {
+pub(super) fn copy(name: &str, from: &Path, to: &Path) -> Result<FileRecord, CustodyError> {
     use std::io::Write;
     let source = open(from)?;
     let meta = source.metadata().map_err(StoreError::io(from))?;

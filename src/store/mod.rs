@@ -7,10 +7,11 @@ mod layout;
 mod lock;
 mod receipt;
 mod record;
+mod records;
 
 use std::path::{Path, PathBuf};
 
-pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, set_aside, take, verify};
+pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, set_aside, take, unchanged, verify};
 pub use durable::{
     StateFile, append_line, is_temporary, make_dir, read_state, remove_file, sync_dir, write_bytes, write_state,
 };
@@ -20,6 +21,7 @@ pub use receipt::{
     Acceptance, Allocation, Cleanup, Delivery, DirectCheck, From, Mode, Queue, Receipt, RemoteUrl, Scratch, Verdict,
 };
 pub use record::Record;
+pub use records::keep_records;
 
 /// What went wrong with a state file; every variant names it.
 #[derive(Debug, thiserror::Error)]
