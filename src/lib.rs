@@ -36,6 +36,7 @@ pub mod add;
 pub mod cli;
 pub mod drain;
 pub mod exchange;
+pub mod forge;
 pub mod fsck;
 pub mod git;
 pub mod hook;
