@@ -1,15 +1,16 @@
 //! `git devlyn task …`.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use super::args::{self, Task};
 use super::reply::Reply;
 use super::repository;
-use crate::git::Repo;
+use crate::git::{GitError, Repo};
 use crate::json::{Value, json};
 use crate::oid::Oid;
 use crate::shell;
-use crate::store::{Layout, Mode};
+use crate::store::{Layout, Mode, read_state};
 use crate::task::{self, Completion, Request, TaskError, Where};
 
 pub(super) fn run(task: Task) -> Reply {
@@ -46,7 +47,10 @@ fn allocate(asked: &args::Allocate) -> Reply {
         let start = match (&asked.start.local_base, &asked.start.from_receipt) {
             (Some(base), _) => Where::Local(exact(&repo, "--local-base", base)?),
             (None, Some(receipt)) => Where::From(receipt.clone()),
-            (None, None) => return Err(TaskError::Refused("remote work is not allocated by this version yet".into())),
+            (None, None) => Where::Remote {
+                repository: asked.repository.clone(),
+                start: asked.start.start.as_deref().map(|start| exact(&repo, "--start", start)).transpose()?,
+            },
         };
         let request = Request {
             task: asked.task.clone(),
@@ -55,6 +59,8 @@ fn allocate(asked: &args::Allocate) -> Reply {
             remote: asked.remote.clone(),
             worktree: asked.worktree.clone(),
             start,
+            except: Vec::new(),
+            attended: attended(),
         };
         task::allocate(&repo, &layout, &request)
     });
@@ -89,6 +95,7 @@ fn complete(asked: &args::Complete) -> Reply {
         }),
         local_only: asked.locality.local_only,
         writers_stopped: asked.release.writers_stopped,
+        attended: attended(),
     };
     let reply = on_receipt(&asked.receipt.receipt, |repo, layout, receipt| {
         let completed = task::complete(repo, layout, receipt, &completion)?;
@@ -98,14 +105,35 @@ fn complete(asked: &args::Complete) -> Reply {
     resumable(reply, "complete", &asked.receipt.receipt, completion.writers_stopped)
 }
 
+/// Whether somebody who typed this can be asked for a password.
+fn attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// Runs `step` on the repository that the receipt lies in; a refusal names the receipt.
 fn on_receipt(receipt: &Path, step: impl FnOnce(&Repo, &Layout, &Path) -> Result<Reply, TaskError>) -> Reply {
     let absolute = std::path::absolute(receipt).unwrap_or_else(|_| receipt.to_owned());
-    let result = repository(None).map_err(TaskError::from).and_then(|repo| {
+    let result = repository_of(&absolute).map_err(TaskError::from).and_then(|repo| {
         let layout = Layout::new(repo.common_dir());
         step(&repo, &layout, &absolute)
     });
     result.unwrap_or_else(|error| Reply::blocked(error).with([("receipt", json!(absolute))]))
+}
+
+/// The repository around the current directory; where there is none, the one whose task the receipt is of, so that a
+/// command line that was printed works wherever it is typed.
+fn repository_of(receipt: &Path) -> Result<Repo, GitError> {
+    let nowhere = match repository(None) {
+        Err(error @ GitError::NotARepository(_)) => error,
+        found => return found,
+    };
+    let common = std::fs::canonicalize(receipt).ok().and_then(|path| Some(path.ancestors().nth(3)?.to_owned()));
+    let anchor =
+        read_state(receipt).ok().flatten().and_then(|(object, _)| Some(object.get("anchor")?.as_str()?.to_owned()));
+    let (Some(common), Some(anchor)) = (common, anchor) else { return Err(nowhere) };
+    let main = common.parent().unwrap_or(&common);
+    let opened = [Path::new(&anchor), main].into_iter().filter_map(|place| Repo::at(place).ok());
+    opened.into_iter().find(|repo| repo.common_dir() == common).ok_or(nowhere)
 }
 
 /// A refusal with the command line that tries again.

@@ -63,6 +63,8 @@ impl Controller<'_> {
                 Start::Base(id) => Where::Local(*id),
                 Start::Accepted(dir, _) => Where::From(dir.receipt()),
             },
+            except: Vec::new(),
+            attended: false,
         };
         let Allocated { dir, receipt, .. } =
             task::allocate(self.repo, self.layout, &request).map_err(in_phase("allocation"))?;

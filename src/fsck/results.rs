@@ -10,7 +10,7 @@ use crate::json;
 use crate::notes::{self, Noted};
 use crate::package::Identity;
 use crate::shell;
-use crate::store::{Receipt, ReceiptDir, verify};
+use crate::store::{Delivery, Receipt, ReceiptDir, verify};
 use crate::task::{TaskError, terminal_fault};
 
 /// The tasks whose results are not noted, or noted otherwise.
@@ -151,7 +151,8 @@ fn own_branch(
                 shell::line(["git", "update-ref", name, &wanted.to_string(), &head.to_string()])
             ),
         ),
-        None if receipt.queue.is_none() => findings.error(
+        // A task without a loop has none, and its branch goes once it was merged.
+        None if receipt.queue.is_none() && receipt.delivery != Some(Delivery::Complete) => findings.error(
             name,
             format!("is gone, and {} has no terminal commit yet", receipt.task),
             format!("make it again with `git branch {} {wanted}`", receipt.branch),

@@ -164,6 +164,20 @@ impl Checkout {
         Ok(paths)
     }
 
+    /// The first path in it at whose changes Git was told not to look, while a file is there to have some.
+    ///
+    /// # Errors
+    /// Where `git` cannot tell.
+    pub fn hidden(&self) -> Result<Option<BString>> {
+        let output = self.git().args(["ls-files", "-v", "-z"]).run()?;
+        Ok(output.stdout.split(|byte| *byte == 0).find_map(|field| {
+            let (tag, path) = field.split_first()?;
+            let path = path.get(1..)?;
+            let skipped = *tag == b'S' && std::fs::symlink_metadata(self.path.join(path_of(path))).is_ok();
+            (skipped || tag.is_ascii_lowercase()).then(|| BString::from(path))
+        }))
+    }
+
     /// Brings index and files from the commit `old` to the commit `new` that `HEAD` is at already. What is not
     /// committed stays, or the whole is refused; doing it again changes nothing, and takes up what a `git` left that was
     /// killed on the way.

@@ -2,7 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Reconciled, Result, refuse};
+use super::{Reconciled, Result, reconcile, refuse};
+use crate::forge::Target;
 use crate::git::{Oid, Repo};
 use crate::os::tree::identity;
 use crate::package::{Key, is_branch_name};
@@ -11,6 +12,13 @@ use crate::store::{Allocation, From, Layout, Lock, Receipt, ReceiptDir, StoreErr
 /// Where the branch starts.
 #[derive(Debug, Clone)]
 pub enum Where {
+    /// Work for a remote.
+    Remote {
+        /// The repository that the remote must be; needed where its host has names for such.
+        repository: Option<String>,
+        /// This commit; without one, the freshly fetched head of the base.
+        start: Option<Oid>,
+    },
     /// Local work, at this commit.
     Local(Oid),
     /// Local work, at the accepted source of the receipt at this path.
@@ -32,6 +40,10 @@ pub struct Request {
     pub worktree: PathBuf,
     /// Where the branch starts.
     pub start: Where,
+    /// Receipts that are not looked at for what became of them: something is wrong with them.
+    pub except: Vec<ReceiptDir>,
+    /// Somebody is at the terminal and can be asked for a password.
+    pub attended: bool,
 }
 
 /// What was made.
@@ -50,16 +62,28 @@ pub struct Allocated {
 /// # Errors
 /// Where anything is in the way; then nothing was changed.
 pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Allocated> {
+    let key = check_names(request)?;
+    check_branch(repo, &request.branch)?;
+    prospective(repo, &request.worktree)?;
+    let mut target = None;
     let (baseline, from) = match &request.start {
         Where::Local(baseline) => (*baseline, None),
         Where::From(path) => {
             let from = predecessor(repo, layout, path)?;
             (from.source_sha, Some(from))
         }
+        Where::Remote { repository, start } => {
+            let dir = layout.receipt_dir(&key);
+            if std::fs::symlink_metadata(dir.path()).is_ok() {
+                return occupied(&dir);
+            }
+            let (found, baseline) = remote_baseline(repo, request, repository.as_deref(), *start)?;
+            target = Some(found);
+            (baseline, None)
+        }
     };
-    let key = check_names(request)?;
     // Two `git worktree add` at once race on files that Git shares between them.
-    let _lock = Lock::wait(&layout.worktree_lock())?;
+    let lock = Lock::wait(&layout.worktree_lock())?;
     check_branch(repo, &request.branch)?;
     let worktree = prospective(repo, &request.worktree)?;
     let dir = layout.receipt_dir(&key);
@@ -68,9 +92,9 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
         task: request.task.clone(),
         branch: request.branch.clone(),
         base: request.base.clone(),
-        repository: None,
+        repository: target.as_ref().and_then(Target::repository),
         remote: Some(request.remote.clone()),
-        remote_url: None,
+        remote_url: target.as_ref().map(|target| target.urls.clone()),
         recovery_ref: key.recovery_ref(),
         common_gitdir: layout.common().to_owned(),
         anchor: repo.work_dir().to_owned(),
@@ -81,7 +105,7 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
         linked: true,
         baseline,
         allocated_from: from,
-        local_only: true,
+        local_only: target.is_none(),
         allocation: Allocation::Allocating,
         acceptance: None,
         acceptance_digest: None,
@@ -108,7 +132,50 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
         }
     }
     let receipt = own(repo, &dir, receipt)?;
-    Ok(Allocated { dir, receipt, reconciled: Vec::new() })
+    drop(lock);
+    let reconciled = if target.is_some() {
+        let except: Vec<ReceiptDir> = request.except.iter().cloned().chain([dir.clone()]).collect();
+        reconcile::reconcile(repo, layout, &except, request.attended)
+    } else {
+        Vec::new()
+    };
+    Ok(Allocated { dir, receipt, reconciled })
+}
+
+/// Where a remote leads, and the commit that work for it starts at.
+fn remote_baseline(
+    repo: &Repo,
+    request: &Request,
+    repository: Option<&str>,
+    start: Option<Oid>,
+) -> Result<(Target, Oid)> {
+    let remote = repo.remote(&request.remote)?.attended(request.attended);
+    let target = Target::of(&remote)?;
+    match (repository, target.repository()) {
+        (Some(asked), Some(found)) if !asked.eq_ignore_ascii_case(&found) => {
+            return refuse(format!("the remote {} is {found}, and not the repository that was named", request.remote));
+        }
+        (None, Some(found)) => {
+            return refuse(format!(
+                "work for a remote names its repository, so that nothing goes to another one; the remote {} is {found}: \
+                 give --repository {found}",
+                request.remote
+            ));
+        }
+        (Some(_), None) => {
+            return refuse(format!("the remote {} has no repository by that name; leave it out", request.remote));
+        }
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    let baseline = match start {
+        Some(start) => start,
+        None => remote.fetch(&request.base)?,
+    };
+    Ok((target, baseline))
+}
+
+fn occupied<T>(dir: &ReceiptDir) -> Result<T> {
+    refuse(format!("{} is there already; an allocation is never taken over", dir.path().display()))
 }
 
 /// Writes the receipt, makes the worktree, and writes the receipt again as owned.
@@ -117,7 +184,7 @@ fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt) -> Result<Receipt> {
     make_dir(above)?;
     if let Err(error) = std::fs::create_dir(dir.path()) {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            return refuse(format!("{} is there already; an allocation is never taken over", dir.path().display()));
+            return occupied(dir);
         }
         return Err(StoreError::io(dir.path())(error).into());
     }

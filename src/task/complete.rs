@@ -1,13 +1,16 @@
-//! Completing a task: the result is bound where one is given, delivered as it may be, and its scratch emptied.
+//! Completing a task: the result is bound where one is given, delivered as it may be, and what it used is cleaned up.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Result, accept, refuse, scratch};
-use crate::git::Repo;
+use super::{Result, accept, cleanup, deliver, policy, refuse, scratch};
+use crate::git::{Oid, Repo};
 use crate::shell;
 use crate::store::{Cleanup, Delivery, Layout, Mode, Receipt, ReceiptDir, Verdict};
+
+/// What a receipt says once nothing of its task is left to clean.
+const CLEANED: &str = "COMPLETE";
 
 /// How a completion is asked for.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +23,8 @@ pub struct Completion {
     pub local_only: bool,
     /// The owner's word that all writers have stopped.
     pub writers_stopped: bool,
+    /// Somebody is at the terminal and can be asked for a password.
+    pub attended: bool,
 }
 
 /// What came of it (formats, "What the commands print").
@@ -64,36 +69,70 @@ pub fn complete(repo: &Repo, layout: &Layout, path: &Path, asked: &Completion) -
 /// # Errors
 /// As [`complete`].
 pub fn complete_locked(repo: &Repo, dir: &ReceiptDir, receipt: &mut Receipt, asked: &Completion) -> Result<Completed> {
+    let local = asked.local_only || receipt.local_only;
+    if local && receipt.pushed {
+        return refuse(format!(
+            "{} has a published pull request {} and cannot become local",
+            receipt.task,
+            receipt.pr_url.as_deref().unwrap_or(&receipt.branch)
+        ));
+    }
+    if !local && receipt.verdict() != Some(Verdict::Failed) {
+        // Before any effect, the binding of a result too.
+        policy::mode(repo, receipt, asked.mode)?;
+    }
     scratch::release(receipt, asked.writers_stopped)?;
     if let Some(acceptance) = &asked.acceptance {
         accept::bind(repo, dir, receipt, acceptance)?;
     } else if receipt.is_bound() {
         accept::intact(repo, dir, receipt)?;
     }
+    let (mut merge_refused, mut base) = (None, None);
     let delivery = if receipt.verdict() == Some(Verdict::Failed) {
         Delivery::Failed
-    } else if asked.local_only || receipt.local_only {
-        if receipt.pushed {
-            return refuse(format!(
-                "{} has a published pull request {} and cannot become local",
-                receipt.task,
-                receipt.pr_url.as_deref().unwrap_or(&receipt.branch)
-            ));
-        }
+    } else if local {
         receipt.local_only = true;
         Delivery::LocalOnly
     } else {
-        return refuse("pull requests are not delivered by this version yet; complete with --local-only");
+        let outcome = deliver::deliver(repo, dir, receipt, asked)?;
+        (merge_refused, base) = (outcome.merge_refused, outcome.base);
+        outcome.delivery
     };
     receipt.delivery = Some(delivery);
+    if delivery == Delivery::Complete && receipt.status.as_deref() != Some(CLEANED) {
+        clean(repo, dir, receipt, asked.attended, base)?;
+    }
     receipt.scratch_cleanup = Some(scratch::empty(repo, dir, receipt));
+    let retained = [&receipt.workspace_cleanup, &receipt.scratch_cleanup]
+        .into_iter()
+        .any(|cleanup| matches!(cleanup, Some(Cleanup::Retained { .. })));
+    let cleaned = delivery == Delivery::Complete && !retained;
+    receipt.status = cleaned.then(|| CLEANED.to_owned()).or(receipt.status.take());
     receipt.write(dir)?;
-    Ok(completed(dir, receipt, delivery))
+    let status = if delivery == Delivery::Complete && retained { "CLEANUP_PENDING" } else { delivery.as_str() };
+    Ok(completed(dir, receipt, delivery, status, merge_refused))
 }
 
-fn completed(dir: &ReceiptDir, receipt: &Receipt, delivery: Delivery) -> Completed {
+/// Cleans up behind a merged task, where its base was not fetched just now (`base`) once it is; what is retained is on
+/// record and nobody's failure.
+fn clean(repo: &Repo, dir: &ReceiptDir, receipt: &mut Receipt, attended: bool, base: Option<Oid>) -> Result<()> {
+    let reached = policy::target_of(repo, receipt, attended).and_then(|(remote, _)| {
+        let base = base.map_or_else(|| remote.fetch(&receipt.base), Ok)?;
+        Ok((remote, base))
+    });
+    receipt.workspace_cleanup = cleanup::workspace(repo, dir, receipt, reached.map_err(cleanup::Kept::from));
+    Ok(receipt.write(dir)?)
+}
+
+fn completed(
+    dir: &ReceiptDir,
+    receipt: &Receipt,
+    delivery: Delivery,
+    status: &str,
+    merge_refused: Option<String>,
+) -> Completed {
     Completed {
-        status: delivery.as_str().to_owned(),
+        status: status.to_owned(),
         delivery_status: Some(delivery),
         receipt: dir.receipt(),
         pr: receipt.pr_url.clone(),
@@ -103,7 +142,7 @@ fn completed(dir: &ReceiptDir, receipt: &Receipt, delivery: Delivery) -> Complet
         scratch_path: dir.scratch(),
         scratch_cleanup: receipt.scratch_cleanup.clone(),
         workspace_cleanup: receipt.workspace_cleanup.clone(),
-        merge_refused: None,
+        merge_refused,
     }
 }
 

@@ -4,29 +4,36 @@
 mod accept;
 mod allocate;
 mod attach;
+mod cleanup;
 mod complete;
+mod deliver;
 mod execute;
 mod inputs;
 pub mod leftover;
 mod packet;
+mod policy;
+mod reconcile;
 mod recover;
 mod scratch;
+mod summary;
 mod terminal;
-
-use serde::Serialize;
 
 pub use accept::{Accepted, accept, bind};
 pub use allocate::{Allocated, Request, Where, allocate, prospective};
 pub use attach::{Attached, attach, attach_to};
+pub use cleanup::prune_empty;
 pub use complete::{Completed, Completion, complete, complete_locked, resume_line};
 pub use execute::{Ran, execute};
 pub use inputs::{Inputs, commit_inputs};
 pub use packet::{placed, write_packet};
+pub use policy::{base_is_default, merge_commit};
+pub use reconcile::Reconciled;
 pub use recover::{Holds, Recovered, recover};
 pub use scratch::{ScratchCleaned, clean_scratch};
 pub use terminal::{commit_terminal, first_reason, terminal_fault};
 
 use crate::acceptance::AcceptanceError;
+use crate::forge::ForgeError;
 use crate::git::GitError;
 use crate::os::process::ProcessError;
 use crate::store::{CustodyError, StoreError};
@@ -47,6 +54,9 @@ pub enum TaskError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The host that merges, or the way to it, failed.
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
     /// The queue is not known.
     #[error(transparent)]
     View(#[from] ViewError),
@@ -63,16 +73,4 @@ pub type Result<T, E = TaskError> = std::result::Result<T, E>;
 
 fn refuse<T>(why: impl Into<String>) -> Result<T> {
     Err(TaskError::Refused(why.into()))
-}
-
-/// Whether an earlier task was found merged and cleaned while another one was allocated.
-#[derive(Debug, Clone, Serialize)]
-pub struct Reconciled {
-    /// Its receipt.
-    pub receipt: String,
-    /// What came of it.
-    pub status: String,
-    /// Why it was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
