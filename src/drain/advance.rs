@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Controller;
+use super::remote::REMOTE;
 use super::select::{LoopMode, Next};
 use crate::acceptance;
 use crate::exchange::Packet;
@@ -57,13 +58,17 @@ impl Controller<'_> {
             task: identity.to_string(),
             branch: identity.branch(),
             base,
-            remote: "origin".to_owned(),
+            remote: REMOTE.to_owned(),
             worktree: self.worktree_root()?.join(identity.loop_id.as_str()).join(identity.task.as_str()),
-            start: match start {
-                Start::Base(id) => Where::Local(*id),
-                Start::Accepted(dir, _) => Where::From(dir.receipt()),
+            start: match (start, self.mode(view, task)) {
+                (Start::Base(id), LoopMode::Remote(_)) => {
+                    let repository = self.remotes.repository().map_err(in_phase("allocation"))?;
+                    Where::Remote { repository, start: Some(*id) }
+                }
+                (Start::Base(id), LoopMode::Local | LoopMode::Published(_)) => Where::Local(*id),
+                (Start::Accepted(dir, _), _) => Where::From(dir.receipt()),
             },
-            except: Vec::new(),
+            except: view.invalid_receipts.clone(),
             attended: false,
         };
         let Allocated { dir, receipt, .. } =
@@ -73,7 +78,7 @@ impl Controller<'_> {
     }
 
     /// Where the worktrees of this repository stand.
-    fn worktree_root(&self) -> Result<PathBuf, Waits> {
+    pub(super) fn worktree_root(&self) -> Result<PathBuf, Waits> {
         if let Some(root) = &self.options.worktree_root {
             return std::path::absolute(root).map_err(in_phase("allocation"));
         }
@@ -105,6 +110,7 @@ impl Controller<'_> {
         }
         let packet = self.packet(view, task, held)?;
         if stage < Stage::Submitted {
+            self.still_ready(view, task, held)?;
             self.execute(task, held, &packet)?;
         }
         let derived = acceptance::derive(self.repo, held, &packet).map_err(in_phase("acceptance"))?;
@@ -198,7 +204,7 @@ impl Controller<'_> {
         }
         let inputs = commit_inputs(self.repo, view, task, held).map_err(in_phase("inputs"))?;
         self.tell(&task.identity, format!("inputs {}", inputs.commit));
-        let delivery = match LoopMode::of(view, task.loop_index, self.options.local_only) {
+        let delivery = match self.mode(view, task) {
             LoopMode::Remote(delivery) if !held.receipt.local_only => delivery,
             _ => Delivery::LocalOnly,
         };
@@ -281,14 +287,20 @@ impl Controller<'_> {
     }
 
     fn deliver(&mut self, view: &View, task: &TaskView, held: &mut Held) -> Result<(), Waits> {
-        let local_only = LoopMode::of(view, task.loop_index, self.options.local_only) == LoopMode::Local;
-        let asked = Completion { local_only, writers_stopped: true, ..Completion::default() };
-        let mut outcome = String::new();
+        let mode = self.mode(view, task);
+        let local_only = mode == LoopMode::Local;
+        let mut completed = None;
         self.locked(held, "delivery", |repo, held| {
-            outcome = complete_locked(repo, &held.dir, &mut held.receipt, &asked)?.status;
+            // A mode that somebody chose for this task outlives the package's.
+            let mode = if held.receipt.mode_override.is_none() { mode.asked() } else { None };
+            let asked = Completion { local_only, mode, writers_stopped: true, ..Completion::default() };
+            completed = Some(complete_locked(repo, &held.dir, &mut held.receipt, &asked)?);
             Ok(())
         })?;
-        self.tell(&task.identity, format!("delivery {outcome}"));
+        if let Some(completed) = completed {
+            self.remotes.opened(&task.identity, &completed, &held.receipt);
+            self.tell(&task.identity, format!("delivery {}", completed.status));
+        }
         Ok(())
     }
 

@@ -91,7 +91,6 @@ pub struct Owned {
     /// What its executor asks.
     pub questions: Vec<String>,
     /// Its worktree, while it is there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<PathBuf>,
     /// Why its worktree is kept.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 
 mod advance;
 mod item;
+mod remote;
 mod report;
 mod select;
 mod status;
@@ -17,6 +18,7 @@ pub use item::{Counts, Item};
 pub use select::{Disposition, LoopMode, Next};
 pub use status::{Status, status};
 
+use self::remote::{Reach, Remotes};
 use crate::add::{AddError, finish_cleanup};
 use crate::git::{GitError, Repo};
 use crate::os::process::{Program, find_program, interrupted};
@@ -113,9 +115,11 @@ pub fn drain(repo: &Repo, options: &Options, tell: &mut dyn FnMut(Event)) -> Res
         options,
         captures: Captures::default(),
         tried: HashMap::new(),
+        remotes: Remotes::new(repo, Reach::Network),
         diagnostics: Vec::new(),
         tell,
     };
+    controller.retry_cleanups()?;
     while interrupted().is_none() && controller.step()? {}
     controller.finish()
 }
@@ -155,6 +159,8 @@ struct Controller<'a> {
     captures: Captures,
     /// The tasks that were tried and wait, and why: each is tried once a drain.
     tried: HashMap<Identity, String>,
+    /// What is known of where loops are delivered.
+    remotes: Remotes<'a>,
     diagnostics: Vec<String>,
     tell: &'a mut dyn FnMut(Event),
 }
@@ -167,16 +173,24 @@ impl Controller<'_> {
         Ok((View::read(self.repo, self.layout, &self.captures)?, cleanup))
     }
 
+    fn dispositions(&self, view: &View, starts: &Starts<'_>) -> Result<Vec<Disposition>, DrainError> {
+        Ok(select::dispositions(self.repo, view, starts, &self.remotes, self.options.local_only, &self.tried)?)
+    }
+
     /// Advances the next task as far as it goes; whether there was one.
     fn step(&mut self) -> Result<bool, DrainError> {
         let (view, _) = self.view()?;
         let starts = Starts::new(self.repo);
-        let dispositions = select::dispositions(self.repo, &view, &starts, self.options.local_only, &self.tried)?;
+        let dispositions = self.dispositions(&view, &starts)?;
         let Some(at) = select::next(&dispositions) else { return Ok(false) };
         let (task, next) = (&view.tasks[at], dispositions[at].next.clone());
         if let Err(reason) = self.advance(&view, task, &next) {
             self.tell(&task.identity, format!("waiting; {reason}"));
             self.tried.insert(task.identity.clone(), reason);
+        }
+        if matches!(self.mode(&view, task), LoopMode::Remote(_)) {
+            // Its delivery moves the base that the next one starts from.
+            self.remotes.forget();
         }
         Ok(true)
     }
@@ -188,8 +202,11 @@ impl Controller<'_> {
     /// What is to be said when nothing goes on, with every loop's report written.
     fn finish(mut self) -> Result<Drained, DrainError> {
         let (view, mut cleanup) = self.view()?;
+        if let Ok(root) = self.worktree_root() {
+            self.prune_worktree_root(&view, &root);
+        }
         let starts = Starts::new(self.repo);
-        let dispositions = select::dispositions(self.repo, &view, &starts, self.options.local_only, &self.tried)?;
+        let dispositions = self.dispositions(&view, &starts)?;
         let tasks: Vec<Item> = view
             .tasks
             .iter()

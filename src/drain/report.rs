@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::Item;
+use super::{Item, LoopMode, remote};
 use crate::git::Repo;
 use crate::package::{FileState, Meta, Source};
 use crate::store::{make_dir, write_bytes};
@@ -59,7 +59,7 @@ fn render(
     line("Drain", &told.reason.map_or_else(|| told.status.to_owned(), |reason| format!("{} — {reason}", told.status)));
     let loop_index = view.queue.loops.iter().position(|other| other.id == found.id).unwrap_or_default();
     line("Whole-loop acceptance", &whole_loop(view, found));
-    let way = bring_into(repo, view, starts, loop_index, found)?;
+    let way = bring_into(view, starts, loop_index, found)?;
     if let Some((branch, command)) = &way {
         line(&format!("Bring into {branch}"), command);
     }
@@ -120,13 +120,18 @@ fn whole_loop(view: &View, found: &Loop) -> String {
 
 /// The branch that the accepted frontier is brought into, and the command that does it.
 fn bring_into(
-    repo: &Repo,
     view: &View,
     starts: &Starts<'_>,
     loop_index: usize,
     found: &Loop,
 ) -> crate::view::Result<Option<(String, String)>> {
-    let _ = repo;
+    if let Some(base) = remote::delivered_base(view, loop_index) {
+        let command = crate::shell::line(["git", "merge", "--ff", &format!("{}/{base}", remote::REMOTE)]);
+        return Ok(Some((base, command)));
+    }
+    if matches!(LoopMode::of(view, loop_index, false), LoopMode::Remote(_)) {
+        return Ok(None);
+    }
     let Some(record) = &found.record else { return Ok(None) };
     let Some(frontier) = starts.frontier(view, loop_index)? else { return Ok(None) };
     let attached = frontier.receipt.queue.is_some();

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::remote::Remotes;
 use crate::git::Repo;
 use crate::package::{Delivery, Identity};
 use crate::queue::Mark;
+use crate::store::Mode;
 use crate::view::{Outcome, Result, Stage, Start, Starts, State, TaskView, View};
 
 /// What can be done for a task now.
@@ -30,15 +32,15 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    fn settled(reason: Option<String>) -> Self {
+    pub(super) fn settled(reason: Option<String>) -> Self {
         Self { next: Next::Nothing, reason, waits: false }
     }
 
-    fn waiting(reason: impl Into<String>) -> Self {
+    pub(super) fn waiting(reason: impl Into<String>) -> Self {
         Self { next: Next::Nothing, reason: Some(reason.into()), waits: true }
     }
 
-    fn going(next: Next) -> Self {
+    pub(super) fn going(next: Next) -> Self {
         Self { next, reason: None, waits: false }
     }
 }
@@ -75,6 +77,17 @@ impl LoopMode {
     }
 }
 
+impl LoopMode {
+    /// What a completion is asked for by the package.
+    pub(super) fn asked(&self) -> Option<Mode> {
+        match self {
+            Self::Remote(Delivery::Auto) => Some(Mode::Auto),
+            Self::Remote(Delivery::Pr) => Some(Mode::Pr),
+            Self::Remote(Delivery::LocalOnly) | Self::Local | Self::Published(_) => None,
+        }
+    }
+}
+
 /// The task that goes on next: what began before what has not.
 #[must_use]
 pub(super) fn next(dispositions: &[Disposition]) -> Option<usize> {
@@ -91,23 +104,27 @@ pub(super) fn dispositions(
     repo: &Repo,
     view: &View,
     starts: &Starts<'_>,
+    remotes: &Remotes<'_>,
     local_only: bool,
     tried: &HashMap<Identity, String>,
 ) -> Result<Vec<Disposition>> {
-    let selection = Selection { repo, view, starts, local_only };
+    let selection = Selection { repo, view, starts, remotes, local_only };
     view.tasks
         .iter()
         .map(|task| match tried.get(&task.identity) {
-            Some(reason) => Ok(Disposition::waiting(reason.clone())),
-            None => selection.disposition(task),
+            // What was tried and waited may have been delivered since.
+            Some(reason) if task.stage() != Some(Stage::Delivered) => Ok(Disposition::waiting(reason.clone())),
+            Some(_) | None => selection.disposition(task),
         })
         .collect()
 }
 
-struct Selection<'a> {
-    repo: &'a Repo,
-    view: &'a View,
-    starts: &'a Starts<'a>,
+/// What a selection is made from.
+pub(super) struct Selection<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) view: &'a View,
+    pub(super) starts: &'a Starts<'a>,
+    pub(super) remotes: &'a Remotes<'a>,
     local_only: bool,
 }
 
@@ -122,8 +139,8 @@ impl Selection<'_> {
                         Disposition::settled(failed.then(|| crate::task::first_reason(&held.receipt)))
                     }
                     (_, LoopMode::Published(pr)) => Disposition::waiting(published(&pr)),
-                    (_, LoopMode::Remote(delivery)) if !held.receipt.local_only => {
-                        Disposition::waiting(self.no_delivery(delivery))
+                    (_, LoopMode::Remote(_)) if !held.receipt.local_only && outcome != Outcome::Failed => {
+                        self.remote_owned(task, held, *stage)?
                     }
                     _ => Disposition::going(Next::Resume),
                 }
@@ -149,15 +166,18 @@ impl Selection<'_> {
         if !manifest.tasks.iter().any(|known| known.id == task.identity.task) {
             return Ok(Disposition::waiting(format!("{} does not name it in its manifest", found.id.meta_file())));
         }
+        let mode = LoopMode::of(self.view, task.loop_index, self.local_only);
+        if let LoopMode::Published(pr) = &mode {
+            return Ok(Disposition::waiting(published(pr)));
+        }
         for prerequisite in found.prerequisites(&task.identity) {
             if let Some(reason) = self.unmet(&prerequisite) {
                 return Ok(Disposition::waiting(reason));
             }
         }
-        match LoopMode::of(self.view, task.loop_index, self.local_only) {
-            LoopMode::Published(pr) => Ok(Disposition::waiting(published(&pr))),
-            LoopMode::Remote(delivery) => Ok(Disposition::waiting(self.no_delivery(delivery))),
-            LoopMode::Local => self.local(task),
+        match mode {
+            LoopMode::Remote(_) => self.remote_pending(task, found, manifest),
+            LoopMode::Local | LoopMode::Published(_) => self.local(task),
         }
     }
 
@@ -193,20 +213,6 @@ impl Selection<'_> {
                 Some(format!("its prerequisite {prerequisite} waits for inspection"))
             }
             _ => Some(format!("waits for its prerequisite {prerequisite}")),
-        }
-    }
-
-    /// Why nothing is delivered by pull requests.
-    fn no_delivery(&self, delivery: Delivery) -> String {
-        match self.repo.config("remote.origin.url") {
-            None => format!(
-                "its delivery is {}, and the remote origin is not configured; add it, or drain with --local-only",
-                delivery.as_str()
-            ),
-            Some(_) => format!(
-                "its delivery is {}, and this version does not deliver to origin yet; drain with --local-only",
-                delivery.as_str()
-            ),
         }
     }
 }

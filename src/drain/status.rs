@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::item::{self, Counts, Item};
+use super::remote::{Reach, Remotes};
 use super::{DrainError, Options, select};
 use crate::add::finish_cleanup;
 use crate::git::Repo;
@@ -48,7 +49,8 @@ pub fn status(repo: &Repo, local_only: bool) -> Result<Status, DrainError> {
         (View::read(repo, &layout, &captures)?, cleanup)
     };
     let starts = Starts::new(repo);
-    let dispositions = select::dispositions(repo, &view, &starts, local_only, &HashMap::new())?;
+    let remotes = Remotes::new(repo, Reach::Here);
+    let dispositions = select::dispositions(repo, &view, &starts, &remotes, local_only, &HashMap::new())?;
     let options = Options { local_only, ..Options::default() };
     let tasks: Vec<Item> = view
         .tasks
