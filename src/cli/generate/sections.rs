@@ -67,8 +67,9 @@ const MAIN: &[Section] = &[
             ),
             Term(
                 "devlyn.forge",
-                "The host that opens and merges requests: github, gitlab, gitea, or none to push the task's branch and \
-                 wait for a merge by whatever means. Without it the remote's host decides.",
+                "The host that opens and merges requests: github, through gh and your login there, or none to push the \
+                 task's branch and wait until a person has merged it by whatever means: a merge, a squash or a rebase is \
+                 recognised by its commits or its patches. Without it the remote must be a repository on GitHub.",
             ),
             Term(
                 "devlyn.hooksRequired",
