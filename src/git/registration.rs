@@ -60,11 +60,39 @@ impl Repo {
     }
 }
 
+impl Repo {
+    /// The worktrees and their branches, the main one first, as their files say, for where `git` itself cannot tell.
+    #[must_use]
+    pub fn branches_on_file(&self, registrations: &[Registration]) -> Vec<(PathBuf, Option<String>)> {
+        let main = (self.main_work_dir(), branch_in(self.common_dir()));
+        let linked = registrations.iter().filter_map(|found| Some((found.worktree.clone()?, found.branch())));
+        std::iter::once(main).chain(linked).collect()
+    }
+}
+
+fn branch_in(git_dir: &Path) -> Option<String> {
+    let head = fs::read(git_dir.join("HEAD")).ok()?;
+    Some(head.strip_prefix(b"ref: ")?.to_str().ok()?.trim_end().to_owned())
+}
+
 impl Registration {
     /// Whether Git knows it as a worktree: there is a `HEAD` that says where it stands.
     #[must_use]
     pub fn has_head(&self) -> bool {
         fs::symlink_metadata(self.git_dir.join("HEAD")).is_ok()
+    }
+
+    /// Whether `git` was cut off while it wrote the file that leads from here to the common directory. As long as that is
+    /// so every `git worktree` command of the repository fails.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        !self.has_head() && fs::metadata(self.git_dir.join("commondir")).is_ok_and(|meta| meta.len() == 0)
+    }
+
+    /// The full name of the branch that its `HEAD` is on.
+    #[must_use]
+    pub fn branch(&self) -> Option<String> {
+        branch_in(&self.git_dir)
     }
 
     /// A call of `git` on the tree at `tree`, also where the `.git` file that leads from there to here is gone.

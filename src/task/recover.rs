@@ -161,10 +161,16 @@ impl Left {
             return refuse(format!("its receipt names the worktree {}, which is no absolute path", place.display()));
         }
         let full = format!("refs/heads/{}", self.branch);
-        for other in repo.worktrees()? {
-            match (same(&other.path, place), other.branch) {
+        let registrations = repo.registrations()?;
+        let others = if registrations.iter().any(Registration::is_cut_off) {
+            repo.branches_on_file(&registrations)
+        } else {
+            repo.worktrees()?.into_iter().map(|other| (other.path, other.branch)).collect()
+        };
+        for (other, branch) in others {
+            match (same(&other, place), branch) {
                 (false, Some(branch)) if branch == full => {
-                    return refuse(format!("the branch {} is checked out in {}", self.branch, other.path.display()));
+                    return refuse(format!("the branch {} is checked out in {}", self.branch, other.display()));
                 }
                 (true, Some(branch)) if branch != full => {
                     let branch = branch.trim_start_matches("refs/heads/");
@@ -174,10 +180,8 @@ impl Left {
             }
         }
         self.worktree = Some(place.clone());
-        self.registered = repo
-            .registrations()?
-            .into_iter()
-            .find(|found| found.worktree.as_deref().is_some_and(|path| same(path, place)));
+        self.registered =
+            registrations.into_iter().find(|found| found.worktree.as_deref().is_some_and(|path| same(path, place)));
         if let Some(why) = self.registered.as_ref().and_then(|found| found.locked.as_ref())
             && why != MAKING
         {
@@ -213,7 +217,9 @@ impl Left {
             remove_worktree(repo, self.registered.as_ref(), place)?;
         }
         for debris in &self.debris {
-            remove_file(&debris.git_dir.join("locked"))?;
+            for name in ["gitdir", "locked"] {
+                remove_file(&debris.git_dir.join(name))?;
+            }
             std::fs::remove_dir(&debris.git_dir).map_err(StoreError::io(&debris.git_dir))?;
         }
         if let Some(old) = self.head {
@@ -303,6 +309,9 @@ fn prove_tree(repo: &Repo, registered: Option<&Registration>, place: &Path, base
 /// Removes the worktree, whatever an earlier removal left of it.
 fn remove_worktree(repo: &Repo, registered: Option<&Registration>, place: &Path) -> Result<()> {
     if let Some(registered) = registered {
+        if registered.is_cut_off() {
+            remove_file(&registered.git_dir.join("commondir"))?;
+        }
         remove_file(&registered.git_dir.join("locked"))?;
         let forced = || repo.git().args(["worktree", "remove", "--force", "--"]).arg(place);
         // Git refuses one that was never whole, or that an interrupted removal left without its `.git`.
@@ -327,12 +336,15 @@ fn empty_place(place: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The registrations of ours that an interruption left before they named a worktree.
+/// The registrations of ours that an interruption left before they named a worktree: empty, or with no more in them than
+/// the beginning of the reason that they are locked with, and an empty file for the name.
 fn debris(repo: &Repo) -> Result<Vec<Registration>> {
     let found = repo.registrations()?.into_iter().filter(|found| {
-        let ours = found.locked.as_deref() == Some(MAKING) && found.worktree.is_none() && !found.has_head();
+        let ours = found.locked.as_deref().is_some_and(|why| MAKING.starts_with(why));
         let mut entries = std::fs::read_dir(&found.git_dir).into_iter().flatten().flatten();
-        ours && entries.all(|entry| entry.file_name() == "locked")
+        let empty = |name: &OsString| std::fs::metadata(found.git_dir.join(name)).is_ok_and(|meta| meta.len() == 0);
+        let begun = |name: OsString| name == "locked" || (name == "gitdir" && empty(&name));
+        ours && found.worktree.is_none() && entries.all(|entry| begun(entry.file_name()))
     });
     Ok(found.collect())
 }
