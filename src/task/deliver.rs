@@ -84,8 +84,10 @@ impl Task<'_> {
             Some(number) => Some(self.own(forge.view(number)?)?),
             None => self.find(forge)?,
         };
-        if let Some(request) = known.as_ref().filter(|request| request.state == State::Merged) {
-            return self.merged(request);
+        match &known {
+            Some(request) if request.state == State::Merged => return self.merged(request),
+            Some(request) if request.state == State::Closed => return closed(request),
+            Some(_) | None => {}
         }
         let mut view = None;
         let request = match known {
@@ -104,9 +106,7 @@ impl Task<'_> {
         self.record(&request)?;
         match (request.state, mode) {
             (State::Merged, _) => self.merged(&request),
-            (State::Closed, _) => {
-                refuse(format!("its request {} was closed; open it again, or plan the work as a new task", request.url))
-            }
+            (State::Closed, _) => closed(&request),
             (State::Open, Mode::Pr) => self.leave_to_a_person(forge, &request),
             (State::Open, Mode::Auto) if request.auto_merge => self.settled(Delivery::Pending),
             (State::Open, Mode::Auto) => {
@@ -171,9 +171,7 @@ impl Task<'_> {
         };
         requests.sort_by_key(|request| (!ours(request), rank(request), std::cmp::Reverse(request.number)));
         match requests.into_iter().find(|request| ours(request) || request.state == State::Open) {
-            Some(request) if request.state == State::Closed => {
-                refuse(format!("its request {} was closed; open it again, or plan the work as a new task", request.url))
-            }
+            Some(request) if request.state == State::Closed => closed(&request),
             Some(request) => self.own(request).map(Some),
             None => Ok(None),
         }
@@ -300,7 +298,7 @@ impl Task<'_> {
         let seen = self.watch(forge, request.number, |request| request.auto_merge || request.state != State::Open)?;
         match seen.state {
             State::Merged => self.merged(&seen),
-            State::Closed => refuse(format!("its request {} was closed", seen.url)),
+            State::Closed => closed(&seen),
             State::Open if seen.auto_merge => self.settled(Delivery::Pending),
             State::Open => {
                 let outcome = self.settled(Delivery::Pr)?;
@@ -356,6 +354,10 @@ impl Task<'_> {
         self.publish()?;
         self.settled(Delivery::Pr)
     }
+}
+
+fn closed<T>(request: &MergeRequest) -> Result<T> {
+    refuse(format!("its request {} was closed; open it again, or plan the work as a new task", request.url))
 }
 
 fn complaint(said: Said) -> String {
