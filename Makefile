@@ -64,6 +64,7 @@ soak:
 # Needs hyperfine and python3.
 bench: build
 	GIT_DEVLYN='$(abspath $(program))' benches/compare.sh
+	GIT_DEVLYN='$(abspath $(program))' benches/hooks.sh
 
 clean:
 	$(CARGO) clean

@@ -27,18 +27,28 @@ impl Repo {
     /// The same from the record in the index; `None` where it has none, or has what only Git understands.
     fn tree_of_record(&self, index: &Path) -> Option<Oid> {
         let kind = self.inner.object_hash();
-        let (recorded, plain) = IndexFile::open(index, kind)?.recorded()?;
-        if let Some(tree) = recorded.tree {
-            return self.inner.has_object(tree).then_some(Oid(tree));
-        }
-        if !plain {
-            return None;
-        }
-        let mut walk =
-            Walk { repo: &self.inner, file: IndexFile::open(index, kind)?, item: Item::default(), at_end: false };
+        let file = IndexFile::open(index, kind)?;
+        let written = |tree| self.inner.has_object(tree).then_some(Oid(tree));
+        let record = match file.recorded_at_end() {
+            // The folders on record cover every entry, so that nothing between them can say otherwise.
+            Some(Recorded { tree: Some(tree), entries: Some(covered), .. }) if covered == file.len() => {
+                return written(tree);
+            }
+            Some(record) if record.tree.is_none() => record,
+            _ => {
+                let (record, plain) = file.recorded()?;
+                if record.tree.is_some() || !plain {
+                    return record.tree.and_then(written);
+                }
+                record
+            }
+        };
+        let file = IndexFile::open(index, kind)?;
+        let mut walk = Walk { repo: &self.inner, file, item: Item::default(), at_end: false };
         walk.advance(1)?;
-        let tree = walk.tree(Some(&recorded), &mut BString::default())?;
-        walk.at_end.then_some(Oid(tree.unwrap_or_else(|| gix::ObjectId::empty_tree(kind))))
+        let tree = walk.tree(Some(&record), &mut BString::default())?;
+        let (_, plain) = walk.file.extensions()?;
+        (walk.at_end && plain).then_some(Oid(tree.unwrap_or_else(|| gix::ObjectId::empty_tree(kind))))
     }
 }
 

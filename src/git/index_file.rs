@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use gix::bstr::{BString, ByteSlice};
@@ -12,6 +13,9 @@ const CHUNK: usize = 128 << 10;
 
 /// The longest entry that is understood; no system has longer paths.
 const LONGEST: usize = 8 << 10;
+
+/// How much of the end of the file is looked at first.
+const TAIL: u64 = 256 << 10;
 
 /// How deep folders may lie in folders.
 const DEEPEST: usize = 1000;
@@ -115,18 +119,49 @@ impl IndexFile {
         Some(true)
     }
 
-    /// What is on record of the root and the folders below it, and whether the entries are all there is; `None` where
-    /// nothing is on record, or something that only Git understands.
+    /// What is on record of the root and the folders below it, read from the end of the file; `None` where it is not
+    /// found there. The entries before it are not looked at: whoever uses more than a root that covers all of them
+    /// walks through them, and then asks for [`IndexFile::extensions`].
+    pub(super) fn recorded_at_end(&self) -> Option<Recorded> {
+        let length = self.file.metadata().ok()?.len();
+        let from = length.saturating_sub(TAIL);
+        let mut tail = vec![0; usize::try_from(length - from).ok()?];
+        self.file.read_exact_at(&mut tail, from).ok()?;
+        let tail = tail.get(..tail.len().checked_sub(self.hash.len_in_bytes())?)?;
+        // No path holds the zero bytes of a size, and what follows must end where the file ends.
+        tail.find_iter("TREE").find_map(|at| {
+            let (record, rest) = extension(&tail[at..])?;
+            let mut after = rest;
+            while !after.is_empty() {
+                after = extension(after)?.1;
+            }
+            parse(&mut &*record, self.hash, 0)
+        })
+    }
+
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        usize::try_from(self.left).unwrap_or(usize::MAX)
+    }
+
+    /// What is on record of the root and the folders below it, behind the entries.
     pub(super) fn recorded(mut self) -> Option<(Recorded, bool)> {
-        let (mut item, mut plain) = (Item::default(), true);
+        let mut item = Item::default();
         while self.next(&mut item, false)? {}
-        let mut found = None;
+        let (record, plain) = self.extensions()?;
+        Some((record?, plain))
+    }
+
+    /// What stands behind the last entry: what is on record, and whether the entries are files and all there is; `None`
+    /// where something stands there that only Git understands.
+    pub(super) fn extensions(&mut self) -> Option<(Option<Recorded>, bool)> {
+        let (mut found, mut plain) = (None, true);
         loop {
             // More than the checksum at the end, so that the end is seen.
             let checksum = self.hash.len_in_bytes();
             let ahead = self.ahead(checksum + 8)?;
             if ahead.len() <= checksum {
-                return found.map(|record| (record, plain));
+                return Some((found, plain));
             }
             let (name, size) = (*ahead.first_chunk::<4>()?, usize::try_from(number(ahead.get(4..)?)?).ok()?);
             self.skip(8);
@@ -191,6 +226,13 @@ impl IndexFile {
         }
         Some(())
     }
+}
+
+/// The content of the extension that `bytes` begin with, and what follows it.
+fn extension(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (name, size) = (bytes.get(..4)?, usize::try_from(number(bytes.get(4..)?)?).ok()?);
+    let known = name.iter().all(u8::is_ascii_alphanumeric);
+    bytes.get(8..).filter(|_| known)?.split_at_checked(size)
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {

@@ -60,3 +60,45 @@ fn settled_rows(data: &[u8]) -> Vec<(&[u8], Row)> {
     let lines = data.split(|byte| *byte == b'\n');
     lines.filter_map(|line| Some((line, row_of(line)?))).filter(|(_, row)| row.mark != Mark::Pending).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::git::EntryKind;
+    use crate::package::Identity;
+    use crate::queue::{Failure, QueueFile, with_mark};
+
+    /// The queue file of five tasks with these marks: none, accepted, failed.
+    fn version(marks: &[u8; 5]) -> QueueVersion {
+        let identity = |n: usize| Identity::parse(&format!("inv.t{n}")).unwrap();
+        let rows = (0..5).map(|n| Row::pending(identity(n), format!("Task {n}"))).collect();
+        let failure = Failure { reason: "failed: no".to_owned(), receipt: None };
+        let start = QueueFile { claim: None, rows }.to_bytes();
+        let data = marks.iter().enumerate().fold(start, |data, (n, mark)| match mark {
+            0 => data,
+            1 => with_mark(&data, &identity(n), None).unwrap(),
+            _ => with_mark(&data, &identity(n), Some(&failure)).unwrap(),
+        });
+        QueueVersion { kind: EntryKind::File, data }
+    }
+
+    proptest! {
+        #[test]
+        fn a_merge_takes_each_row_from_a_side_and_a_settled_one_first(
+            one in prop::array::uniform5(0u8..3), two in prop::array::uniform5(0u8..3), new in prop::array::uniform5(0u8..3),
+        ) {
+            let loop_id = LoopId::new("inv").unwrap();
+            let (left, right, merged) = (version(&one), version(&two), version(&new));
+            let lawful = (0..5).all(|n| {
+                let settled: Vec<u8> = [one[n], two[n]].into_iter().filter(|mark| *mark != 0).collect();
+                if settled.is_empty() { new[n] == 0 } else { settled.contains(&new[n]) }
+            });
+            let found = judge_merged(&loop_id, &[&left, &right], Some(&merged));
+            prop_assert_eq!(found.is_none(), lawful, "{:?}", found);
+            let gone = judge_merged(&loop_id, &[&left, &right], None);
+            prop_assert_eq!(gone.is_none(), one == [0; 5] && two == [0; 5]);
+        }
+    }
+}

@@ -30,7 +30,7 @@ struct Move {
 pub fn judge_push(repo: &Repo, remote: &str, input: &[u8]) -> Result<Vec<Violation>> {
     let mut moves = Vec::new();
     for line in text(input)?.lines() {
-        // <local ref> <local id> <remote ref> <remote id>; of the names only the first may have spaces: `HEAD~1` and kin.
+        // <local ref> <local id> <remote ref> <remote id>; the first may be any revision, spaces and all.
         let mut fields = line.rsplitn(4, ' ');
         let (Some(old), Some(name), Some(new)) = (fields.next(), fields.next(), fields.next()) else {
             return Err(unexpected(line));

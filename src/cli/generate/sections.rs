@@ -229,6 +229,12 @@ const INIT: &[Section] = &[Section {
              Before that they are files in the directory that Git uses (core.hooksPath, or hooks/ in the common \
              directory); a hook that is there already is kept beside ours as <name>.local and called first.",
         ),
+        Text(
+            "Installed are pre-commit, pre-merge-commit, pre-applypatch, prepare-commit-msg, pre-push and pre-receive; \
+             update does the same as pre-receive for each ref, for a server that wants that. prepare-commit-msg judges \
+             only what cherry-pick, revert and rebase make, which call none of the others. The hooks of husky, lefthook \
+             and pre-commit are left to them: the lines to add to their own files are printed.",
+        ),
         Text("Running init twice changes nothing the second time, and --uninstall leaves every byte as it was before."),
     ],
 }];
@@ -249,13 +255,35 @@ const HOOK: &[Section] = &[
             Term("H6", "A queue file that is new beside a capture is the captured one, with legal marks at most."),
             Term("H7", "The files of a captured package do not change, and its queue file is not deleted."),
             Term("H8", "A task's own branch changes neither its package nor the legacy queue."),
+            Text(
+                "A merge is judged against all its parents: each row is one that some parent has, a row that one of them \
+                 has settled stays settled, and the files of a package are those of a parent.",
+            ),
+        ],
+    },
+    Section {
+        heading: "WHAT IS JUDGED WHEN",
+        blocks: &[
+            Text(
+                "A commit is judged on the index that Git hands to the hook, on top of HEAD. `git commit --amend` is not told \
+                 to a hook, nor is the squash of a rebase; both are judged as they are when they are pushed. \
+                 `--no-verify` lets a commit through, and so does `git -c core.hooksPath=/dev/null` where a command has no \
+                 such option; pre-push, pre-receive and `git devlyn verify` find it.",
+            ),
+            Text(
+                "Of commits that are made already, H2 is asked of the last one and of those that take the rule away, and H7 \
+                 lets drafts pass that become the captured text: what is older than the loop could not know of it.",
+            ),
         ],
     },
     Section {
         heading: "ON A SERVER",
         blocks: &[
-            Text("In a bare repository the hook is a file that you write:"),
-            Code("#!/bin/sh\nexec git-devlyn hook pre-receive \"$@\""),
+            Text(
+                "`git devlyn init` in a bare repository installs pre-receive too. A push is judged while its objects are in \
+                 quarantine: nothing of one that is refused is kept. Where another program makes the hook, it calls:",
+            ),
+            Code("exec git-devlyn hook pre-receive \"$@\""),
         ],
     },
 ];
