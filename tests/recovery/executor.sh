@@ -8,7 +8,7 @@
 #   bare      commits nothing
 #   wait      waits until $PLAN/<identity>.go is there (asked for twenty times a second)
 #   ignore    is deaf to SIGINT, SIGTERM and SIGHUP
-#   stray     leaves a process behind in a session of its own
+#   stray     leaves a process behind in its own group, and one in a session of its own
 set -eu
 packet=$1
 member() { sed -n 's/^  "'"$1"'": "\(.*\)",\{0,1\}$/\1/p' "$packet"; }
@@ -21,7 +21,12 @@ words=" $(tr '\n' ' ' <"$PLAN/$task") "
 does() { case $words in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
 ! does ignore || trap '' INT TERM HUP
-! does stray || setsid sh -c 'echo $$ >"$1"; exec sleep 6012' sh "$PLAN/$task.stray" </dev/null >/dev/null 2>&1 &
+if does stray; then
+    sleep 6011 </dev/null >/dev/null 2>&1 &
+    echo $! >"$PLAN/$task.child"
+    setsid sh -c 'echo $$ >"$1"; exec sleep 6012' sh "$PLAN/$task.stray" </dev/null >/dev/null 2>&1 &
+    while ! [ -s "$PLAN/$task.stray" ]; do sleep 0.02; done
+fi
 if does wait; then
     : >"$PLAN/$task.waits"
     while ! [ -e "$PLAN/$task.go" ]; do sleep 0.05; done
