@@ -294,11 +294,15 @@ impl Controller<'_> {
         complete_locked(self.repo, &held.dir, &mut receipt, &asked).map(|_| ())
     }
 
-    /// Removes the folders of loops that hold no worktree any more.
+    /// Removes the empty folders of loops all of whose worktrees were cleaned up. One that is only away, moved or on a
+    /// disk that is not mounted, is expected back in its place.
     pub(super) fn prune_worktree_root(&self, view: &View, root: &Path) {
-        for found in &view.queue.loops {
+        for (index, found) in view.queue.loops.iter().enumerate() {
             let folder = root.join(found.id.as_str());
-            if folder.is_dir() {
+            let mut owned = view.tasks_of(index).filter_map(TaskView::held).peekable();
+            let cleaned =
+                owned.peek().is_some() && owned.all(|held| held.receipt.status.as_deref() == Some("COMPLETE"));
+            if cleaned && folder.is_dir() {
                 prune_empty(self.layout, &folder);
             }
         }

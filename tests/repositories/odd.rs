@@ -235,3 +235,17 @@ fn a_repository_named_by_the_environment_and_by_an_option() {
     assert_eq!(sandbox.git(&["config", "core.bare"]), "false");
     assert!(Path::new(&sandbox.worktree("inv.t1")).is_dir());
 }
+
+#[test]
+fn a_worktree_that_is_away_is_expected_back_in_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.add("inv", &[Task::new("t1")]);
+    sandbox.executor_does("inv.t1", Does::Nothing);
+    sandbox.drain().ok();
+    let (place, away) = (sandbox.worktree("inv.t1"), sandbox.root.join("away"));
+    std::fs::rename(&place, &away).unwrap();
+    sandbox.executor_does("inv.t1", Does::Well);
+    assert_eq!(sandbox.drain().ok().json()["status"], "WAITING");
+    std::fs::rename(&away, &place).unwrap();
+    assert_eq!(sandbox.drained()["counts"]["accepted"], 1);
+}
