@@ -95,6 +95,58 @@ pub(super) fn pids() -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
+/// The process group of the process `own`, in the numbers of the rows here; 0 where it has none among them.
+#[cfg(target_os = "linux")]
+pub(super) fn group_of(own: i32) -> i32 {
+    read(own).map_or(0, |process| process.group)
+}
+
+/// The process group of this process, which `own` is.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn group_of(_own: i32) -> i32 {
+    rustix::process::getpgrp().as_raw_pid()
+}
+
+/// Every process that descends from `root`, found by the kernel's own lists of children: a handful of files where
+/// [`all`] reads one for everybody on the machine. `None` where the kernel keeps no such lists.
+///
+/// One whose parent ends just now may be missing, but then that parent is there and has ended.
+#[cfg(target_os = "linux")]
+pub(super) fn below(root: i32) -> Option<Vec<Process>> {
+    if !std::path::Path::new("/proc/thread-self/children").exists() {
+        return None;
+    }
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
+            if !found.iter().any(|process| process.pid == pid)
+                && let Ok(process) = read(pid)
+            {
+                parents.push(pid);
+                found.push(process);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// No system but Linux has such lists.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn below(_root: i32) -> Option<Vec<Process>> {
+    None
+}
+
+/// The numbers of the children of every thread of `pid`; none where it is gone.
+#[cfg(target_os = "linux")]
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
 /// The process with this number.
 ///
 /// # Errors
@@ -194,6 +246,26 @@ mod tests {
         assert!(process.command().contains("git_devlyn"), "{}", process.command());
         process.signal(Signal::CONT).unwrap();
         assert!(Process { started: 1, ..process }.signal(Signal::KILL).is_err(), "another process has the number");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn who_descends_from_us_is_found_with_all_that_it_started() {
+        use super::super::process::testing::{Guarded, shell, until};
+        let dir = tempfile::tempdir().unwrap();
+        let script = "(setsid sleep 600 & echo $! > inner; wait) & wait";
+        let child = Guarded(shell(script, &[], dir.path()).spawn().unwrap());
+        let inner = || std::fs::read_to_string(dir.path().join("inner")).ok()?.trim().parse::<i32>().ok();
+        until("it runs", || inner().is_some());
+        let Some(found) = below(i32::try_from(std::process::id()).unwrap()) else { return };
+        let leader = i32::try_from(child.0.id()).unwrap();
+        assert!([leader, inner().unwrap()].iter().all(|pid| found.iter().any(|process| process.pid == *pid)));
+        let everybody = all().unwrap();
+        let own = found.iter().find(|process| process.pid == leader);
+        assert_eq!(own, everybody.iter().find(|process| process.pid == leader));
+        assert!(below(leader).unwrap().iter().all(|process| process.pid != leader));
+        let inner = Pid::from_raw(inner().unwrap()).unwrap();
+        rustix::process::kill_process(inner, Signal::KILL).unwrap();
     }
 
     #[test]

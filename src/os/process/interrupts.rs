@@ -148,7 +148,7 @@ fn take(mut stream: &UnixStream) -> bool {
 fn end_at_once(signal: i32) -> ! {
     if let Some(current) = current().as_ref() {
         strays::signal_group(current.leader, Signal::KILL);
-        for process in Strays::of(current.leader).alive() {
+        for process in Strays::of(current.leader, false).alive() {
             let _ = process.signal(Signal::KILL);
         }
     }

@@ -66,15 +66,15 @@ impl Run {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         interrupts::hear_children();
         let (exit, told) = io::pipe()?;
-        strays::adopt_orphans(true);
-        let child = command.process_group(0).spawn().inspect_err(|_| strays::adopt_orphans(false))?;
+        let below_us = strays::adopt_orphans();
+        let child = command.process_group(0).spawn().inspect_err(|_| strays::leave_orphans())?;
         let leader = Pid::from_child(&child);
         interrupts::enter(leader);
         let run = Self {
             child,
             leader,
             exit,
-            strays: Strays::of(leader),
+            strays: Strays::of(leader, below_us),
             exited: false,
             over: false,
             sparing: false,
@@ -276,6 +276,6 @@ impl Drop for Run {
                 let _ = self.child.wait();
             }
         }
-        strays::adopt_orphans(false);
+        strays::leave_orphans();
     }
 }

@@ -22,39 +22,58 @@ fn strangers() -> MutexGuard<'static, BTreeSet<(i32, u64)>> {
 #[derive(Debug)]
 pub(super) struct Strays {
     leader: Pid,
+    /// Whoever loses its parent below us becomes our child, so that all of it descends from us.
+    below_us: bool,
     named: BTreeMap<(i32, u64), String>,
 }
 
-/// Lets orphans below us become our children, or no longer. What Git leaves running for later (a credential cache, a
-/// connection of ssh) is not ours to end, so this is on only while a program of ours runs.
-pub(super) fn adopt_orphans(on: bool) {
+/// Lets orphans below us become our children; whether they do. What Git leaves running for later (a credential cache,
+/// a connection of ssh) is not ours to end, so this is on only while a program of ours runs.
+pub(super) fn adopt_orphans() -> bool {
+    let own = getpid().as_raw_pid();
+    let seen = table::below(own).map_or_else(table::all, Ok).unwrap_or_default();
+    *strangers() = seen.iter().filter(|process| process.parent == own).map(Process::id).collect();
+    // A kernel or a sandbox that refuses leaves us the group, and the writers are observed before anything is called
+    // done.
     #[cfg(target_os = "linux")]
-    {
-        if on {
-            let own = getpid().as_raw_pid();
-            let children = table::all().unwrap_or_default();
-            *strangers() = children.iter().filter(|process| process.parent == own).map(Process::id).collect();
-        }
-        // A kernel or a sandbox that refuses leaves us the group, and the writers are observed before anything is
-        // called done.
-        let _ = rustix::process::set_child_subreaper(on.then(getpid));
-    }
+    return rustix::process::set_child_subreaper(Some(getpid())).is_ok();
     #[cfg(not(target_os = "linux"))]
-    let _ = on;
+    return false;
+}
+
+/// Leaves orphans to the system again.
+pub(super) fn leave_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(None);
 }
 
 impl Strays {
-    /// Those of the program whose group `leader` leads.
-    pub(super) fn of(leader: Pid) -> Self {
-        Self { leader, named: BTreeMap::new() }
+    /// Those of the program whose group `leader` leads; `below_us` is what [`adopt_orphans`] said.
+    pub(super) fn of(leader: Pid, below_us: bool) -> Self {
+        Self { leader, below_us, named: BTreeMap::new() }
     }
 
     /// Those that run now, the leader too where it does. Adopted children that have ended are put to rest.
     pub(super) fn alive(&self) -> Vec<Process> {
-        let Ok(processes) = table::all() else { return Vec::new() };
+        loop {
+            let (alive, dead) = self.look_around();
+            // The leader itself is waited for elsewhere; until then its number keeps the group's number from others.
+            let orphans = dead.iter().filter(|process| process.pid != self.leader.as_raw_pid());
+            let rested = orphans.filter_map(|orphan| Pid::from_raw(orphan.pid)).filter(|pid| at_rest(*pid)).count();
+            // What one of these had started may have become our child behind our back.
+            if rested == 0 {
+                return alive;
+            }
+        }
+    }
+
+    /// Those that run, and those of our children that have ended.
+    fn look_around(&self) -> (Vec<Process>, Vec<Process>) {
         let (own, leader) = (getpid().as_raw_pid(), self.leader.as_raw_pid());
-        // Read from the same table: in a process namespace our group may have a leader outside, and then no number.
-        let own_group = processes.iter().find(|process| process.pid == own).map_or(0, |process| process.group);
+        let below = if self.below_us { table::below(own) } else { None };
+        let Ok(processes) = below.map_or_else(table::all, Ok) else { return (Vec::new(), Vec::new()) };
+        // As the kernel shows it: in a process namespace our group may have a leader outside, and then no number.
+        let own_group = table::group_of(own);
         let known = strangers().clone();
         let stranger = |process: &Process| known.contains(&process.id());
         // What we start for ourselves stays in our group, and only what a program of ours started leaves it.
@@ -68,15 +87,10 @@ impl Strays {
                 break;
             }
         }
-        let (dead, alive): (Vec<_>, Vec<_>) =
-            processes.into_iter().filter(|process| found.contains(&process.pid)).partition(Process::is_dead);
-        // The leader itself is waited for elsewhere; until then its number keeps the group's number from others.
-        for orphan in dead.iter().filter(|process| process.parent == own && process.pid != leader) {
-            if let Some(pid) = Pid::from_raw(orphan.pid) {
-                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-            }
-        }
-        alive
+        let found = processes.into_iter().filter(|process| found.contains(&process.pid));
+        let (mut dead, alive): (Vec<_>, Vec<_>) = found.partition(Process::is_dead);
+        dead.retain(|process| process.parent == own);
+        (alive, dead)
     }
 
     /// Sends `signal` to each of `processes` that did not have it yet in `told`, and remembers its name.
@@ -104,6 +118,11 @@ impl Strays {
     pub(super) fn names(&mut self) -> Vec<String> {
         std::mem::take(&mut self.named).into_values().collect()
     }
+}
+
+/// Whether our child `pid`, which has ended, was there to be waited for.
+fn at_rest(pid: Pid) -> bool {
+    matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)))
 }
 
 /// As [`Strays::signal_group`]. A stopped member is woken, for it would not hear.
