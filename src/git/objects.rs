@@ -1,10 +1,11 @@
 //! Objects: files and folders of a commit, and new commits whose every object is on the disk before a reference may
 //! name it.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::objs::Write as _;
 
 use super::{Author, GitError, Oid, Repo, Result};
 use crate::os::disk::flush;
@@ -222,47 +223,65 @@ impl Repo {
     fn keep(&self, memory: &gix::Repository) -> Result<()> {
         let Some(objects) = memory.objects.reset_object_memory() else { return Ok(()) };
         let database = self.inner.objects.store_ref().path().to_owned();
-        let staging = tempfile::Builder::new().prefix("tmp_objdir-devlyn-").tempdir_in(&database);
-        let staging = staging.map_err(GitError::io(&database))?;
-        let staged = gix::odb::loose::Store::at(staging.path(), self.inner.object_hash());
         let mut files = Vec::new();
         for (id, (kind, data)) in objects.iter() {
-            staged.write_buf(*kind, data).map_err(GitError::gix)?;
-            files.push((staged.object_path(id), self.loose_path(id)));
+            files.push((Oid(*id), loose_file(&database, *kind, data).map_err(GitError::io(&database))?));
         }
-        flushed(files.iter().map(|(from, _)| from.clone()))?;
-        let mut folders = std::collections::BTreeSet::new();
-        for (from, to) in &files {
+        flushed(files.iter().map(|(_, file)| file.to_path_buf()))?;
+        let mut folders = BTreeSet::new();
+        let mut kept = Vec::new();
+        for (id, file) in files {
+            let to = self.loose_path(&id.0);
             let folder = to.parent().unwrap_or(&database);
             match std::fs::create_dir(folder) {
                 Ok(()) => drop(folders.insert(database.clone())),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(GitError::io(folder)(error)),
             }
-            std::fs::rename(from, to).map_err(GitError::io(to))?;
             folders.insert(folder.to_owned());
+            file.persist(&to).map_err(|error| GitError::io(&to)(error.error))?;
+            kept.push(id);
         }
-        flushed(folders)
+        flushed(folders)?;
+        self.on_disk.borrow_mut().extend(kept);
+        Ok(())
     }
 
-    /// Flushes the loose files of these objects and the folders that they stand in. What a pack holds was flushed by
-    /// Git when the pack was made.
+    /// Flushes the loose files of these objects and the folders that they stand in, but for those that this process
+    /// has flushed before. What a pack holds was flushed by Git when the pack was made.
     pub(super) fn flush_objects(&self, ids: impl IntoIterator<Item = Oid>) -> Result<()> {
-        let mut paths = std::collections::BTreeSet::new();
-        for id in ids {
+        let mut on_disk = self.on_disk.borrow_mut();
+        let ids: BTreeSet<Oid> = ids.into_iter().filter(|id| !on_disk.contains(id)).collect();
+        let mut paths = BTreeSet::new();
+        for id in &ids {
             let path = self.loose_path(&id.0);
             if path.exists() {
                 paths.extend(path.parent().map(PathBuf::from));
                 paths.insert(path);
             }
         }
-        flushed(paths)
+        flushed(paths)?;
+        on_disk.extend(ids);
+        Ok(())
     }
 
     fn loose_path(&self, id: &gix::oid) -> PathBuf {
         let hex = id.to_hex().to_string();
         self.inner.objects.store_ref().path().join(&hex[..2]).join(&hex[2..])
     }
+}
+
+/// A new loose object under a temporary name below `database`, with the name and the rights that Git would give it.
+fn loose_file(database: &Path, kind: gix::objs::Kind, data: &[u8]) -> std::io::Result<tempfile::TempPath> {
+    use std::os::unix::fs::PermissionsExt;
+    let permissions = std::fs::Permissions::from_mode(0o444);
+    let file = tempfile::Builder::new().prefix("tmp_obj_").permissions(permissions).tempfile_in(database)?;
+    let (file, path) = file.into_parts();
+    let mut packed = gix::zlib::stream::deflate::Write::new(file, gix::zlib::Compression::BEST_SPEED);
+    packed.write_all(&gix::objs::encode::loose_header(kind, data.len() as u64))?;
+    packed.write_all(data)?;
+    packed.flush()?;
+    Ok(path)
 }
 
 /// Flushes all of `paths`.

@@ -1,6 +1,7 @@
 //! A repository that is open: where it is, what it is made of, its configuration and its `HEAD`.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
@@ -30,6 +31,8 @@ pub struct Repo {
     pub(super) backend: Backend,
     pub(super) updater: RefCell<Option<Updater>>,
     pub(super) author: OnceCell<Author>,
+    /// The objects that this process knows to be flushed.
+    pub(super) on_disk: RefCell<BTreeSet<Oid>>,
     /// Whether it has no checkout; then the top is its Git directory. Only a hook or a judge sees such a one.
     bare: bool,
     /// Where more objects are than in its own directory, as Git tells a hook.
@@ -123,8 +126,8 @@ impl Repo {
         let work = inner.workdir().map(|work| std::fs::canonicalize(work).map_err(GitError::io(work))).transpose()?;
         let (bare, work) = (work.is_none(), work.unwrap_or_else(|| git_dir.clone()));
         let backend = backend(&inner)?;
-        let (updater, author) = (RefCell::new(None), OnceCell::new());
-        Ok(Self { inner, common, git_dir, work, backend, updater, author, bare, borrowed: None })
+        let (updater, author, on_disk) = (RefCell::new(None), OnceCell::new(), RefCell::default());
+        Ok(Self { inner, common, git_dir, work, backend, updater, author, on_disk, bare, borrowed: None })
     }
 
     /// The common Git directory, absolute and without links, the same from every worktree.

@@ -6,9 +6,10 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many files are flushed at the same time.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 4;
 /// From how many files on their whole file system is flushed instead of each of them.
 #[cfg(target_os = "linux")]
 const WHOLE: usize = 512;
@@ -39,15 +40,23 @@ pub fn flush(paths: &[PathBuf]) -> Result<(), FlushError> {
 }
 
 fn together(paths: &[PathBuf]) -> Result<(), FlushError> {
-    let share = paths.len().div_ceil(AT_ONCE);
+    let next = AtomicUsize::new(0);
+    let lane = || {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            one(path)?;
+        }
+        Ok(())
+    };
     std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            paths.chunks(share).map(|chunk| scope.spawn(move || chunk.iter().try_for_each(|path| one(path)))).collect();
-        workers.into_iter().try_for_each(|worker| {
-            worker.join().unwrap_or_else(|_| {
+        // A thread costs as much as a flush on a fast disk, so that there are few, and this one does its share.
+        let others: Vec<_> = (1..AT_ONCE.min(paths.len().div_ceil(2))).map(|_| scope.spawn(lane)).collect();
+        let own = lane();
+        others.into_iter().fold(own, |so_far, other| {
+            let ended = other.join().unwrap_or_else(|_| {
                 let source = io::Error::other("the thread that flushed it ended");
                 Err(FlushError { path: paths[0].clone(), source })
-            })
+            });
+            so_far.and(ended)
         })
     })
 }

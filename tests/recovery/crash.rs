@@ -186,7 +186,9 @@ pub(crate) fn matrix<P: Sync + std::fmt::Debug>(
 /// object change nothing that a later run could see.
 pub(crate) fn telling(points: Vec<(Point, String)>) -> (Vec<(Point, String)>, usize) {
     let same = |(point, shown): &(Point, String)| {
-        matches!(point.call.as_str(), "fsync" | "fdatasync") || shown.contains("/tmp_objdir-") || shown.contains("\\1")
+        matches!(point.call.as_str(), "fsync" | "fdatasync")
+            || shown.contains("/objects/tmp_obj_")
+            || shown.contains("\\1")
     };
     let (same, telling): (Vec<_>, Vec<_>) = points.into_iter().partition(same);
     let count = telling.len();

@@ -22,18 +22,11 @@ struct Pending {
 impl Pending {
     /// What of it belongs to the state that later runs rely on.
     fn state(&self) -> Vec<&String> {
-        let counts = |path: &&String| path.contains("/repo/.git/") && !path.contains("/tmp_objdir-");
+        let counts = |path: &&String| path.contains("/repo/.git/") && !path.contains("/objects/tmp_obj_");
         self.files.iter().chain(&self.folders).filter(counts).collect()
     }
 
     fn moved(&mut self, from: &str, to: &str) -> Result<(), String> {
-        // What is staged gets its name later.
-        if to.contains("/tmp_objdir-") {
-            if self.files.remove(from) {
-                self.files.insert(to.to_owned());
-            }
-            return Ok(());
-        }
         let loose = |path: &&String| *path == from || path.starts_with(&format!("{from}/"));
         if let Some(path) = self.files.iter().chain(&self.folders).find(loose) {
             return Err(format!("{path} is not flushed when {from} becomes {to}"));
