@@ -10,9 +10,9 @@ use crate::exchange::Packet;
 use crate::git::Oid;
 use crate::os::{tree, writers};
 use crate::package::{Delivery, FileState, Source, sha256_hex};
-use crate::store::{Receipt, Verdict, read_state, sync_dir};
+use crate::store::{Lock, Receipt, Verdict, read_state, sync_dir};
 use crate::task::{
-    self, Allocated, Completion, Ran, Request, TaskError, Where, attach_to, commit_inputs, commit_terminal,
+    self, Allocated, Completion, Ran, Request, Where, attach_to, check_out, commit_inputs, commit_terminal,
     complete_locked, execute, write_packet,
 };
 use crate::view::{CheckoutSource, Held, Stage, Start, Starts, TaskView, View, unix_lines};
@@ -36,10 +36,8 @@ impl Controller<'_> {
         if stage < Stage::Bound {
             stage = self.until_bound(view, task, &mut held, stage)?;
         }
-        if stage <= Stage::Terminal {
-            self.settle(task, &mut held)?;
-        }
-        self.deliver(view, task, &mut held)
+        let terminal = if stage <= Stage::Terminal { Some(self.settle(task, &held)?) } else { None };
+        self.deliver(view, task, &mut held, terminal)
     }
 
     fn begin(&mut self, view: &View, task: &TaskView, start: &Start) -> Result<Held, Waits> {
@@ -263,57 +261,66 @@ impl Controller<'_> {
                 Verdict::Failed => format!("failed; {}", derived.reasons.first().map_or("", String::as_str)),
             },
         );
-        self.locked(held, "custody", |repo, held| task::bind(repo, &held.dir, &mut held.receipt, &derived.path))?;
+        let _lock = self.locked(held, "custody")?;
+        task::bind(self.repo, &held.dir, &mut held.receipt, &derived.path).map_err(in_phase("custody"))?;
         self.tell(&task.identity, "bound".to_owned());
         Ok(Stage::Bound)
     }
 
-    /// The terminal commit, attached.
-    fn settle(&mut self, task: &TaskView, held: &mut Held) -> Result<(), Waits> {
-        let identity = &task.identity;
-        let terminal =
-            commit_terminal(self.repo, self.layout, identity, &held.receipt).map_err(in_phase("terminal commit"))?;
+    /// The terminal commit, checked out and noted.
+    fn settle(&mut self, task: &TaskView, held: &Held) -> Result<Oid, Waits> {
+        let (identity, receipt) = (&task.identity, &held.receipt);
+        let phase = in_phase("terminal commit");
+        let terminal = commit_terminal(self.repo, self.layout, identity, receipt).map_err(&phase)?;
         self.tell(identity, format!("terminal {terminal}"));
-        // Before it is attached: afterwards nobody would come back for notes that a crash left out.
-        if let Err(error) = crate::notes::write(self.repo, &held.receipt, terminal) {
+        // The notes come before it is attached: afterwards nobody would come back for some that a crash left out.
+        let checkout = self.repo.checkout(&receipt.worktree);
+        let (checked_out, noted) = std::thread::scope(|scope| {
+            // Neither needs the other, and both wait for something else most of their time.
+            let checking_out = scope.spawn(|| check_out(&checkout, receipt, terminal));
+            let noted = crate::notes::write(self.repo, receipt, terminal);
+            (checking_out.join(), noted)
+        });
+        checked_out.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(phase)?;
+        if let Err(error) = noted {
             self.diagnostics.push(format!("{identity}: {error}"));
         }
-        let file = identity.loop_id.queue_file();
-        self.locked(held, "attachment", |repo, held| {
-            attach_to(repo, &held.dir, &mut held.receipt, terminal, &file).map(|_| ())
-        })?;
-        self.tell(identity, "attached".to_owned());
-        Ok(())
+        Ok(terminal)
     }
 
-    fn deliver(&mut self, view: &View, task: &TaskView, held: &mut Held) -> Result<(), Waits> {
+    /// What was settled with the commit `terminal` is attached, and all that is attached delivered.
+    fn deliver(&mut self, view: &View, task: &TaskView, held: &mut Held, terminal: Option<Oid>) -> Result<(), Waits> {
         let mode = self.mode(view, task);
-        let local_only = mode == LoopMode::Local;
-        let mut completed = None;
-        self.locked(held, "delivery", |repo, held| {
-            // A mode that somebody chose for this task outlives the package's.
-            let mode = if held.receipt.mode_override.is_none() { mode.asked() } else { None };
-            let asked = Completion { local_only, mode, writers_stopped: true, ..Completion::default() };
-            completed = Some(complete_locked(repo, &held.dir, &mut held.receipt, &asked)?);
-            Ok(())
-        })?;
-        if let Some(completed) = completed {
-            self.remotes.opened(&task.identity, &completed, &held.receipt);
-            self.tell(&task.identity, format!("delivery {}", completed.status));
+        let lock = self.locked(held, if terminal.is_some() { "attachment" } else { "delivery" })?;
+        if let Some(terminal) = terminal {
+            let file = task.identity.loop_id.queue_file();
+            attach_to(self.repo, &held.dir, &mut held.receipt, terminal, &file).map_err(in_phase("attachment"))?;
+            // Delivering at home has no effect but on the receipt, and writes it for both.
+            if mode != LoopMode::Local {
+                held.receipt.write(&held.dir).map_err(in_phase("attachment"))?;
+            }
+            self.tell(&task.identity, "attached".to_owned());
         }
+        let asked = Completion {
+            local_only: mode == LoopMode::Local,
+            // A mode that somebody chose for this task outlives the package's.
+            mode: if held.receipt.mode_override.is_none() { mode.asked() } else { None },
+            writers_stopped: true,
+            ..Completion::default()
+        };
+        let completed =
+            complete_locked(self.repo, &held.dir, &mut held.receipt, &asked).map_err(in_phase("delivery"))?;
+        drop(lock);
+        self.remotes.opened(&task.identity, &completed, &held.receipt);
+        self.tell(&task.identity, format!("delivery {}", completed.status));
         Ok(())
     }
 
-    /// Does one step on the receipt as it is on disk, under its lock.
-    fn locked(
-        &self,
-        held: &mut Held,
-        phase: &'static str,
-        step: impl FnOnce(&crate::git::Repo, &mut Held) -> Result<(), TaskError>,
-    ) -> Result<(), Waits> {
-        let (_lock, _, receipt) = Receipt::locked(self.layout, &held.dir.receipt()).map_err(in_phase(phase))?;
+    /// The lock on the receipt, which is then held as it is on disk.
+    fn locked(&self, held: &mut Held, phase: &'static str) -> Result<Lock, Waits> {
+        let (lock, _, receipt) = Receipt::locked(self.layout, &held.dir.receipt()).map_err(in_phase(phase))?;
         held.receipt = receipt;
-        step(self.repo, held).map_err(in_phase(phase))
+        Ok(lock)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::{BString, ByteSlice};
 
-use super::{Git, GitError, Head, Oid, Repo, Result};
+use super::{Git, GitError, Head, Oid, RefChange, Repo, Result};
 use crate::os::locks;
 
 /// The reason that a worktree is locked with while it is made.
@@ -70,17 +70,23 @@ impl Repo {
     /// [`Checkout::unlock`], so that no pruning elsewhere takes away what is being made.
     ///
     /// # Errors
-    /// Where `git` refuses.
+    /// Where `git` refuses; where no worktree came of it, the branch is gone again too.
     pub fn add_worktree(&self, path: &Path, branch: &str, start: Oid) -> Result<Checkout> {
         // Left by one that was killed while it made this branch; where somebody holds it, `git` says so.
         let _ = self.release_branch(branch);
-        self.git()
-            .config("core.fsync=reference")
-            .args(["worktree", "add", "-q", "--no-track", "--lock", "--reason", MAKING, "-b", branch])
-            .arg(path)
-            .arg(start.to_string())
-            .run()?;
-        Ok(self.checkout(path))
+        let name = format!("refs/heads/{branch}");
+        // Not by `worktree add -b`: that would start another process for it, which knows of no flushing.
+        self.update_refs(&[RefChange::Create { name: name.clone(), new: start }])?;
+        let call = self.git().args(["worktree", "add", "-q", "--lock", "--reason", MAKING]);
+        match call.arg(path).arg(branch).run() {
+            Ok(_) => Ok(self.checkout(path)),
+            Err(error) => {
+                if std::fs::symlink_metadata(path).is_err() {
+                    let _ = self.update_refs(&[RefChange::Delete { name, old: start }]);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Takes away the lock of a branch that a killed `git` left; whether none is left.

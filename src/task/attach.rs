@@ -27,10 +27,13 @@ pub struct Attached {
 /// Where it is not that commit, or something moved; then nothing was changed.
 pub fn attach(repo: &Repo, layout: &Layout, path: &Path, commit: Oid, file: &str) -> Result<Attached> {
     let (_lock, dir, mut receipt) = Receipt::locked(layout, path)?;
-    attach_to(repo, &dir, &mut receipt, commit, file)
+    let attached = attach_to(repo, &dir, &mut receipt, commit, file)?;
+    receipt.write(&dir)?;
+    Ok(attached)
 }
 
-/// As [`attach`], on a receipt whose lock is held.
+/// As [`attach`], on a receipt whose lock is held, and which the caller writes: what the recovery ref says and the
+/// receipt does not yet is found again (formats, the recovery table).
 ///
 /// # Errors
 /// As [`attach`].
@@ -81,6 +84,5 @@ pub fn attach_to(repo: &Repo, dir: &ReceiptDir, receipt: &mut Receipt, commit: O
     }
     receipt.queue = Some(Queue { commit, file: file.to_owned() });
     receipt.publish_sha = Some(commit);
-    receipt.write(dir)?;
     Ok(attached)
 }

@@ -30,7 +30,7 @@ pub use policy::{base_is_default, merge_commit};
 pub use reconcile::Reconciled;
 pub use recover::{Holds, Recovered, recover};
 pub use scratch::{ScratchCleaned, clean_scratch};
-pub use terminal::{commit_terminal, first_reason, terminal_fault};
+pub use terminal::{check_out, commit_terminal, first_reason, terminal_fault};
 
 use crate::acceptance::AcceptanceError;
 use crate::forge::ForgeError;

@@ -2,7 +2,7 @@
 
 use super::inputs::failure_of;
 use super::{Result, TaskError, refuse};
-use crate::git::{NewCommit, Oid, RefChange, Repo, shown};
+use crate::git::{Checkout, NewCommit, Oid, RefChange, Repo, shown};
 use crate::package::Identity;
 use crate::queue::{Failure, transition, with_mark};
 use crate::store::{Layout, Lock, Receipt, Verdict};
@@ -14,7 +14,7 @@ pub fn first_reason(receipt: &Receipt) -> String {
     reasons.into_iter().next().unwrap_or_else(|| "failed: no reason was recorded".to_owned())
 }
 
-/// The terminal commit of a bound task: made where it is missing, and the checkout brought up to it.
+/// The terminal commit of a bound task, made where it is missing. The checkout is behind it then; see [`check_out`].
 ///
 /// # Errors
 /// Where the owned branch holds anything else than the source or its terminal commit; it is left as it is.
@@ -23,20 +23,28 @@ pub fn commit_terminal(repo: &Repo, layout: &Layout, identity: &Identity, receip
     let failed = receipt.verdict() == Some(Verdict::Failed);
     let failure = failed.then(|| failure_of(receipt));
     let name = format!("refs/heads/{}", receipt.branch);
-    let terminal = {
-        let _lock = Lock::wait(&layout.queue_lock())?;
-        match repo.resolve(&name)? {
-            Some(head) if head == source => make(repo, identity, receipt, source, failure.as_ref(), name)?,
-            Some(head) => {
-                hold(repo, identity, receipt, source, head)?;
-                head
-            }
-            None => return refuse(format!("its branch {} is gone", receipt.branch)),
+    let _lock = Lock::wait(&layout.queue_lock())?;
+    match repo.resolve(&name)? {
+        Some(head) if head == source => make(repo, identity, receipt, source, failure.as_ref(), name),
+        Some(head) => {
+            hold(repo, identity, receipt, source, head)?;
+            Ok(head)
         }
-    };
-    let brought = repo.checkout(&receipt.worktree).advance(source, terminal);
-    // A failed result is never published, so what its executor left in the checkout may stand in the way and stay.
-    if failed { Ok(terminal) } else { brought.map(|()| terminal).map_err(TaskError::from) }
+        None => refuse(format!("its branch {} is gone", receipt.branch)),
+    }
+}
+
+/// Brings the checkout of a bound task up to its terminal commit.
+///
+/// # Errors
+/// Where something that is not committed stands in the way of an accepted result.
+pub fn check_out(checkout: &Checkout, receipt: &Receipt, terminal: Oid) -> Result<()> {
+    let Some(source) = receipt.source_sha else { return refuse("nothing is bound") };
+    match checkout.advance(source, terminal) {
+        // A failed result is never published, so what its executor left in the checkout may stand in the way and stay.
+        Err(_) if receipt.verdict() == Some(Verdict::Failed) => Ok(()),
+        brought => brought.map_err(TaskError::from),
+    }
 }
 
 fn make(
