@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::{BString, ByteSlice};
 
+use super::refs::Backend;
 use super::{Git, GitError, Head, Oid, RefChange, Repo, Result};
 use crate::os::locks;
 
@@ -95,6 +96,25 @@ impl Repo {
         self.release(&self.common_dir().join(format!("refs/heads/{branch}.lock")))
     }
 
+    /// What `HEAD` is in `checkout`.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn head_of(&self, checkout: &Checkout) -> Result<Head> {
+        // A worktree of this very repository is on a branch of it, nearly always; the rest is told by opening it.
+        if self.backend == Backend::Files
+            && let Ok(git_dir) = checkout.git_dir()
+            && git_dir.starts_with(self.common_dir().join("worktrees"))
+            && let Ok(text) = std::fs::read_to_string(git_dir.join("HEAD"))
+            && let Some(name) = text.strip_prefix("ref: ").map(str::trim_end)
+            && let Some(branch) = name.strip_prefix("refs/heads/")
+            && let Some(id) = self.resolve(name)?
+        {
+            return Ok(Head::Branch(branch.to_owned(), id));
+        }
+        Self::at(&checkout.path)?.head()
+    }
+
     /// The worktree at `path`, which need not be there.
     #[must_use]
     pub fn checkout(&self, path: &Path) -> Checkout {
@@ -128,14 +148,6 @@ impl Checkout {
             .ok_or_else(|| GitError::Object(format!("{} names no Git directory", dot_git.display())))?;
         let named = self.path.join(named);
         std::fs::canonicalize(&named).map_err(GitError::io(named))
-    }
-
-    /// What `HEAD` is in it.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn head(&self) -> Result<Head> {
-        Repo::at(&self.path)?.head()
     }
 
     /// Takes the lock of [`Repo::add_worktree`] away.
@@ -272,7 +284,33 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::status_path;
+    use super::*;
+
+    #[test]
+    fn head_is_told_as_git_tells_it_and_of_the_repository_that_a_worktree_belongs_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let git = |dir: &str, args: &[&str]| {
+            let call = Git::new(temp.path().join(dir)).config("user.name=A").config("user.email=a@b.example");
+            call.args(args).run().unwrap().line()
+        };
+        git("", &["init", "-q", "-b", "main", "repo"]);
+        git("repo", &["commit", "-q", "--allow-empty", "-m", "one"]);
+        git("repo", &["worktree", "add", "-q", "-b", "a/b", "../tree"]);
+        git("tree", &["commit", "-q", "--allow-empty", "-m", "two"]);
+        git("", &["clone", "-q", "--no-hardlinks", "repo", "clone"]);
+        git("clone", &["worktree", "add", "-q", "-b", "a/b", "../cloned", "origin/main"]);
+        let repo = Repo::at(&temp.path().join("repo")).unwrap();
+        let head = |dir: &str| repo.head_of(&repo.checkout(&temp.path().join(dir)));
+        let id = |dir: &str| git(dir, &["rev-parse", "HEAD"]).parse::<Oid>().unwrap();
+        for (dir, branch) in [("repo", "main"), ("tree", "a/b"), ("cloned", "a/b")] {
+            assert_eq!(head(dir).unwrap(), Head::Branch(branch.to_owned(), id(dir)), "{dir}");
+        }
+        git("tree", &["checkout", "-q", "--detach"]);
+        assert_eq!(head("tree").unwrap(), Head::Detached(id("tree")));
+        git("tree", &["checkout", "-q", "--orphan", "new"]);
+        assert_eq!(head("tree").unwrap(), Head::Unborn("new".to_owned()));
+        assert!(head("nowhere").is_err());
+    }
 
     #[test]
     fn paths_are_read_whole_from_status_fields() {

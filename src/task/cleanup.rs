@@ -147,7 +147,7 @@ impl Cleaning<'_> {
         if Some(&git_dir) != receipt.worktree_gitdir.as_ref() {
             return keep(format!("{shown} belongs to another Git directory than was allocated"));
         }
-        if checkout.head()? != Head::Branch(receipt.branch.clone(), commit) {
+        if self.repo.head_of(&checkout)? != Head::Branch(receipt.branch.clone(), commit) {
             return keep(format!("{shown} does not have {} checked out at {commit}", receipt.branch));
         }
         if let Some(name) = HALF_DONE.iter().find(|name| git_dir.join(name).exists()) {
