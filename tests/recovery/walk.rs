@@ -1,11 +1,11 @@
 //! Random walks: loops of every outcome are added and drained, interrupted again and again, while the user goes on with
 //! the repository; after every step the promises are kept, and in the end every task has come out as it was to.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -348,32 +348,59 @@ fn outcomes(tasks: &[(Does, bool)]) -> Vec<&'static str> {
 
 #[test]
 fn a_random_walk_ends_where_it_was_to() {
-    let walks = number("DEVLYN_WALKS").unwrap_or(if soak() { 1000 } else { 30 });
-    let limit = Duration::from_secs(if soak() || number("DEVLYN_WALKS").is_some() { 7 * 24 * 3600 } else { 30 });
-    let (strace, namespaces) = (trace::possible(), trace::namespaces());
-    let (start, walked, steps_taken) = (Instant::now(), Cell::new(0), Cell::new(0));
-    let config = Config {
-        cases: u32::try_from(walks).unwrap(),
-        // What failed once is walked first ever after; the seed of a new failure is written there too.
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/recovery/walks.regressions"))),
-        max_shrink_iters: 40,
-        ..Config::default()
-    };
-    let result = TestRunner::new(config).run(&prop::collection::vec(step(), 3..10), |steps| {
-        if start.elapsed() > limit {
-            return Ok(());
-        }
-        let mut walk = Walk::new(strace, namespaces);
-        for (at, step) in steps.iter().enumerate() {
-            walk.take(step).map_err(|why| TestCaseError::fail(format!("step {at}, {step:?}: {why}")))?;
-            steps_taken.set(steps_taken.get() + 1);
-        }
-        walk.end().map_err(|why| TestCaseError::fail(format!("at the end: {why}")))?;
-        walked.set(walked.get() + 1);
-        Ok(())
+    let walks = number("DEVLYN_WALKS").unwrap_or(if soak() { 10_000 } else { 300 });
+    let limit = Duration::from_secs(if soak() || number("DEVLYN_WALKS").is_some() { 7 * 24 * 3600 } else { 300 });
+    let lanes = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let tally = Tally { start: Instant::now(), limit, walks: AtomicUsize::new(0), steps: AtomicUsize::new(0) };
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(|| tally.lane(walks.div_ceil(lanes)))).collect();
+        lanes.into_iter().filter_map(|lane| lane.join().unwrap().err()).collect()
     });
-    eprintln!("{} walks of {} steps, {:.0} s", walked.get(), steps_taken.get(), start.elapsed().as_secs_f64());
-    if let Err(error) = result {
-        panic!("{error}");
+    tally.tell();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The walks of all lanes.
+struct Tally {
+    start: Instant,
+    /// After which no walk is begun: a slow machine takes fewer of them.
+    limit: Duration,
+    walks: AtomicUsize,
+    steps: AtomicUsize,
+}
+
+impl Tally {
+    /// So many walks, one after the other, or the first that went wrong, with the seed that finds it again.
+    fn lane(&self, walks: usize) -> Result<(), String> {
+        let (strace, namespaces) = (trace::possible(), trace::namespaces());
+        let config = Config {
+            cases: u32::try_from(walks).unwrap(),
+            // What failed once is walked first ever after; the seed of a new failure is written there too.
+            failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/recovery/walks.regressions"))),
+            max_shrink_iters: 40,
+            ..Config::default()
+        };
+        let walked = TestRunner::new(config).run(&prop::collection::vec(step(), 3..10), |steps| {
+            if self.start.elapsed() > self.limit {
+                return Ok(());
+            }
+            let mut walk = Walk::new(strace, namespaces);
+            for (at, step) in steps.iter().enumerate() {
+                walk.take(step).map_err(|why| TestCaseError::fail(format!("step {at}, {step:?}: {why}")))?;
+                self.steps.fetch_add(1, Ordering::Relaxed);
+            }
+            walk.end().map_err(|why| TestCaseError::fail(format!("at the end: {why}")))?;
+            if (self.walks.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(500) {
+                self.tell();
+            }
+            Ok(())
+        });
+        walked.map_err(|error| error.to_string())
+    }
+
+    fn tell(&self) {
+        let count = |number: &AtomicUsize| number.load(Ordering::Relaxed);
+        let seconds = self.start.elapsed().as_secs_f64();
+        eprintln!("{} walks of {} steps, {seconds:.0} s", count(&self.walks), count(&self.steps));
     }
 }
