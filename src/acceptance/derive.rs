@@ -148,7 +148,7 @@ impl Draft {
             contract: &checked.contract,
             commands: &terms.expected.commands,
         };
-        let reuse = reuse::find(worktree, &submission.runner_results, &wanted);
+        let reuse = reuse::find(worktree, &submission.runner_results, &wanted)?;
         let commands = match reuse.serving {
             Some((path, records)) => {
                 self.evidence.insert(path);
@@ -168,7 +168,7 @@ impl Draft {
             expected_sha256: &checked.contract.expected,
             requirements: &terms.contract.requirements,
         };
-        let reviews = reviews::judge(worktree, &submission.reviews, &binding, &terms.contract.review_requirements);
+        let reviews = reviews::judge(worktree, &submission.reviews, &binding, &terms.contract.review_requirements)?;
         self.evidence.extend(reviews.paths().cloned());
         checked.commands = judgement.commands;
         checked.guards = judgement.guards;

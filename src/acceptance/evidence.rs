@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::{AcceptanceError, Result};
+use crate::os::of_the_machine;
 use crate::store::{CustodyError, collect};
 
 /// Where an executor keeps what it shows, relative to the worktree.
@@ -18,12 +19,27 @@ pub(super) const LOOP: &str = ".devlyn/loop";
 /// The largest listed file that is read, in bytes.
 pub(super) const LARGEST: u64 = 16 << 20;
 
+/// Why a listed file is not taken for evidence.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    /// What is wrong with it, to be read behind its name.
+    Wrong(String),
+    /// Nothing is known of it.
+    Unknown(AcceptanceError),
+}
+
+impl From<String> for Unusable {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
 /// The path of a listed file relative to `worktree`, which must be a regular file below `folder` of it and lie behind
 /// no link.
 ///
 /// # Errors
-/// Why it is no evidence, to be read behind its name.
-pub(super) fn place(worktree: &Path, listed: &str, folder: &str) -> std::result::Result<String, String> {
+/// Why it is no evidence.
+pub(super) fn place(worktree: &Path, listed: &str, folder: &str) -> Result<String, Unusable> {
     let path = Path::new(listed);
     let outside = || format!("lies outside {}", worktree.join(folder).display());
     let real;
@@ -36,14 +52,14 @@ pub(super) fn place(worktree: &Path, listed: &str, folder: &str) -> std::result:
     };
     let plain: PathBuf = inner.components().filter(|part| *part != Component::CurDir).collect();
     if !plain.components().all(|part| matches!(part, Component::Normal(_))) || !plain.starts_with(folder) {
-        return Err(outside());
+        return Err(outside().into());
     }
     let relative = plain.to_str().ok_or_else(outside)?.to_owned();
     match collect(worktree, std::slice::from_ref(&relative)) {
         Ok(found) if found.len() == 1 && found.contains(&relative) => Ok(relative),
-        Ok(_) => Err("is no regular file".to_owned()),
-        Err(CustodyError::Evidence(_, why)) => Err(why),
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err("is no regular file".to_owned().into()),
+        Err(CustodyError::Store(error)) => Err(Unusable::Unknown(error.into())),
+        Err(CustodyError::Evidence(_, why) | CustodyError::Changed(_, why)) => Err(why.into()),
     }
 }
 
@@ -78,15 +94,16 @@ pub(super) fn read(path: &Path, at_most: u64) -> std::io::Result<Option<std::res
 /// The relative path and the bytes of a listed file below `folder` of the worktree.
 ///
 /// # Errors
-/// Why it cannot be read, to be read behind its name.
-pub(super) fn read_listed(
-    worktree: &Path,
-    listed: &str,
-    folder: &str,
-) -> std::result::Result<(String, Vec<u8>), String> {
+/// Why it cannot be read.
+pub(super) fn read_listed(worktree: &Path, listed: &str, folder: &str) -> Result<(String, Vec<u8>), Unusable> {
     let relative = place(worktree, listed, folder)?;
-    let found = read(&worktree.join(&relative), LARGEST).map_err(|error| error.to_string())?;
-    Ok((relative, found.unwrap_or_else(|| Err("is not there".to_owned()))?))
+    let path = worktree.join(&relative);
+    match read(&path, LARGEST) {
+        Ok(Some(bytes)) => Ok((relative, bytes?)),
+        Ok(None) => Err("is not there".to_owned().into()),
+        Err(error) if of_the_machine(&error) => Err(Unusable::Unknown(AcceptanceError::io(&path)(error))),
+        Err(error) => Err(error.to_string().into()),
+    }
 }
 
 /// The evidence folder of the worktree, made where it is missing.
@@ -183,8 +200,12 @@ mod tests {
         {
             assert!(place(&root, bad, SHOWN).is_err(), "{bad:?}");
         }
-        assert!(place(&root, &absolute(".devlyn/loop/../a.json"), SHOWN).unwrap_err().contains("outside"));
-        assert!(place(&root, ".devlyn/a.json", LOOP).unwrap_err().contains(".devlyn/loop"));
+        let wrong = |listed: &str, folder: &str| match place(&root, listed, folder) {
+            Err(Unusable::Wrong(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(wrong(&absolute(".devlyn/loop/../a.json"), SHOWN).contains("outside"));
+        assert!(wrong(".devlyn/a.json", LOOP).contains(".devlyn/loop"));
     }
 
     #[test]

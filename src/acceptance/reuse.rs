@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::evidence::{LOOP, place, read, read_listed};
+use super::Result;
+use super::evidence::{LOOP, Unusable, place, read, read_listed};
 use crate::exchange::{Checked, Command, CommandRecord, Digests, Outcome, Stream};
 use crate::git::Oid;
 use crate::os::process::KEEP;
@@ -34,12 +35,16 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Reads the results at `paths` below `worktree`; the first that may serve does.
-pub(super) fn find(worktree: &Path, paths: &[String], wanted: &Wanted<'_>) -> Reuse {
+///
+/// # Errors
+/// Where the machine cannot read one that is there.
+pub(super) fn find(worktree: &Path, paths: &[String], wanted: &Wanted<'_>) -> Result<Reuse> {
     let mut reuse = Reuse::default();
     for path in paths {
         let read = read_listed(worktree, path, LOOP);
         match read.and_then(|(relative, bytes)| Ok((relative, Checked::parse_result(&bytes)?))) {
-            Err(why) => reuse.reasons.push(format!("failed: runner result {path:?} {why}")),
+            Err(Unusable::Unknown(error)) => return Err(error),
+            Err(Unusable::Wrong(why)) => reuse.reasons.push(format!("failed: runner result {path:?} {why}")),
             Ok((relative, result)) => {
                 if reuse.serving.is_none() && wanted.serves(worktree, &result) {
                     let records = result
@@ -51,7 +56,7 @@ pub(super) fn find(worktree: &Path, paths: &[String], wanted: &Wanted<'_>) -> Re
             }
         }
     }
-    reuse
+    Ok(reuse)
 }
 
 impl Wanted<'_> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::evidence::{SHOWN, read_listed};
-use super::listed;
+use super::evidence::{SHOWN, Unusable, read_listed};
+use super::{Result, listed};
 use crate::exchange::{Binding, IgnoredReview, Review, ReviewRecord, Standing};
 use crate::package::sha256_hex;
 
@@ -20,7 +20,10 @@ pub(super) struct Reviews {
 }
 
 /// Reads the records at `paths` below `worktree` for the candidate of `binding`; `required` must be covered.
-pub(super) fn judge(worktree: &Path, paths: &[String], binding: &Binding<'_>, required: &[String]) -> Reviews {
+///
+/// # Errors
+/// Where the machine cannot read one that is there.
+pub(super) fn judge(worktree: &Path, paths: &[String], binding: &Binding<'_>, required: &[String]) -> Result<Reviews> {
     let mut reviews = Reviews::default();
     let mut seen = BTreeSet::new();
     for path in paths {
@@ -28,8 +31,10 @@ pub(super) fn judge(worktree: &Path, paths: &[String], binding: &Binding<'_>, re
         if read.as_ref().is_ok_and(|(relative, _)| !seen.insert(relative.clone())) {
             continue;
         }
-        if let Err(why) = read.and_then(|(relative, bytes)| reviews.take(relative, &bytes, binding)) {
-            reviews.reasons.push(format!("failed: review {path:?} {why}"));
+        match read.and_then(|(relative, bytes)| Ok(reviews.take(relative, &bytes, binding)?)) {
+            Ok(()) => {}
+            Err(Unusable::Unknown(error)) => return Err(error),
+            Err(Unusable::Wrong(why)) => reviews.reasons.push(format!("failed: review {path:?} {why}")),
         }
     }
     let covered: BTreeSet<&String> = reviews.counted.iter().flat_map(|review| &review.requirements).collect();
@@ -43,7 +48,7 @@ pub(super) fn judge(worktree: &Path, paths: &[String], binding: &Binding<'_>, re
             reviews.reasons.push(format!("failed: open binding findings in {:?}: {ids}", review.path));
         }
     }
-    reviews
+    Ok(reviews)
 }
 
 impl Reviews {
@@ -93,7 +98,7 @@ mod tests {
         let task = Identity::parse("inv.t1").unwrap();
         let binding =
             Binding { task: &task, source_sha: "s", contract_sha256: "c", expected_sha256: "x", requirements: &ids };
-        judge(&root, &paths, &binding, &ids[1..])
+        judge(&root, &paths, &binding, &ids[1..]).unwrap()
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::select::{LoopMode, Next};
 use crate::acceptance;
 use crate::exchange::Packet;
 use crate::git::Oid;
-use crate::os::{tree, writers};
+use crate::os::{of_the_machine, tree, writers};
 use crate::package::{Delivery, FileState, Source, sha256_hex};
-use crate::store::{Lock, Receipt, Verdict, read_state, sync_dir};
+use crate::store::{Lock, Receipt, StoreError, Verdict, is_there, read_state, sync_dir};
 use crate::task::{
     self, Allocated, Completion, Ran, Request, Where, attach_to, check_out, commit_inputs, commit_terminal,
     complete_locked, execute, write_packet,
@@ -183,6 +183,9 @@ impl Controller<'_> {
         match read_state(&path) {
             Ok(Some(_)) => Ok(Ok(Stage::Submitted)),
             Ok(None) => Ok(Ok(Stage::Packed)),
+            Err(StoreError::Io { path, source }) if of_the_machine(&source) => {
+                Err(in_phase("execution")(StoreError::Io { path, source }))
+            }
             Err(_) => {
                 let aside =
                     (1..).map(|n| held.dir.path().join(format!(".submission-{n}"))).find(|place| !place.exists());
@@ -228,7 +231,7 @@ impl Controller<'_> {
                     self.diagnostics
                         .push(format!("{}: ended a process that its executor left behind: {command}", task.identity));
                 }
-                if std::fs::symlink_metadata(held.dir.submission()).is_ok() {
+                if is_there(&held.dir.submission()).map_err(in_phase("execution"))? {
                     return Ok(());
                 }
                 Err(format!(

@@ -17,3 +17,31 @@ pub mod process;
 mod table;
 pub mod tree;
 pub mod writers;
+
+/// Whether something failed because of this machine's state, which says nothing of what was asked for.
+#[must_use]
+pub fn of_the_machine(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errors =
+        [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::INTR];
+    error.raw_os_error().is_some_and(|code| errors.contains(&Errno::from_raw_os_error(code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_lacks_is_no_outcome() {
+        use rustix::io::Errno;
+        for (error, machine) in [
+            (Errno::AGAIN, true),
+            (Errno::MFILE, true),
+            (Errno::IO, true),
+            (Errno::NOENT, false),
+            (Errno::ACCESS, false),
+        ] {
+            assert_eq!(of_the_machine(&error.into()), machine, "{error}");
+        }
+    }
+}

@@ -11,8 +11,9 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{ReceiptDir, StoreError, sync_dir, write_state};
+use super::{ReceiptDir, StoreError, is_there, sync_dir, write_state};
 use crate::os::disk::flush;
+use crate::os::of_the_machine;
 use crate::package::hex;
 
 /// What is kept of one file.
@@ -49,7 +50,8 @@ pub type Evidence = BTreeSet<String>;
 /// The regular files that `paths`, relative to `root`, stand for; a directory stands for every file below it.
 ///
 /// # Errors
-/// Where a path is not plainly relative, is missing, is or passes a symbolic link, or is no file.
+/// Where a path is not plainly relative, is missing, is or passes a symbolic link, or is no file; [`CustodyError::Store`]
+/// where the machine cannot tell.
 pub fn collect(root: &Path, paths: &[String]) -> Result<Evidence, CustodyError> {
     let mut found = Evidence::new();
     for path in paths {
@@ -61,7 +63,7 @@ pub fn collect(root: &Path, paths: &[String]) -> Result<Evidence, CustodyError> 
         let mut place = root.to_owned();
         for part in &parts {
             place.push(part);
-            let meta = fs::symlink_metadata(&place).map_err(|error| refuse(&error.to_string()))?;
+            let meta = fs::symlink_metadata(&place).map_err(unlooked(&place, refuse))?;
             if meta.file_type().is_symlink() {
                 return Err(refuse("lies at or behind a symbolic link"));
             }
@@ -72,10 +74,15 @@ pub fn collect(root: &Path, paths: &[String]) -> Result<Evidence, CustodyError> 
     Ok(found)
 }
 
+/// The error of a `place` that could not be looked at: what this machine cannot do now says nothing of the evidence.
+fn unlooked(place: &Path, refuse: impl Fn(&str) -> CustodyError) -> impl FnOnce(std::io::Error) -> CustodyError {
+    move |error| if of_the_machine(&error) { StoreError::io(place)(error).into() } else { refuse(&error.to_string()) }
+}
+
 fn below(root: &Path, path: &Path, found: &mut Evidence) -> Result<(), CustodyError> {
     let refuse = |why: &str| CustodyError::Evidence(format!("{path:?}"), why.to_owned());
     let place = root.join(path);
-    let meta = fs::symlink_metadata(&place).map_err(|error| refuse(&error.to_string()))?;
+    let meta = fs::symlink_metadata(&place).map_err(unlooked(&place, refuse))?;
     if meta.is_file() {
         found.insert(path.to_str().ok_or_else(|| refuse("has a name that is not UTF-8"))?.to_owned());
         return Ok(());
@@ -83,8 +90,8 @@ fn below(root: &Path, path: &Path, found: &mut Evidence) -> Result<(), CustodyEr
     if !meta.is_dir() {
         return Err(refuse("is no regular file"));
     }
-    for entry in fs::read_dir(&place).map_err(|error| refuse(&error.to_string()))? {
-        let entry = entry.map_err(|error| refuse(&error.to_string()))?;
+    for entry in fs::read_dir(&place).map_err(unlooked(&place, refuse))? {
+        let entry = entry.map_err(unlooked(&place, refuse))?;
         below(root, &path.join(entry.file_name()), found)?;
     }
     Ok(())
@@ -129,7 +136,7 @@ pub fn take(dir: &ReceiptDir, root: &Path, evidence: &Evidence) -> Result<Files,
 /// Where it cannot be renamed.
 pub fn set_aside(dir: &ReceiptDir) -> Result<(), CustodyError> {
     let custody = dir.custody();
-    if fs::symlink_metadata(&custody).is_err() {
+    if !is_there(&custody)? {
         return Ok(());
     }
     let number = (1..).find(|n| fs::symlink_metadata(dir.path().join(format!(".custody-{n}"))).is_err()).unwrap_or(1);
@@ -151,7 +158,10 @@ pub fn verify(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
         return Err(changed("lists other evidence than the receipt"));
     }
     let all: Vec<String> = files.keys().cloned().collect();
-    collect(&dir.custody(), &all).map_err(|error| CustodyError::Changed(dir.custody(), error.to_string()))?;
+    collect(&dir.custody(), &all).map_err(|error| match error {
+        CustodyError::Store(error) => CustodyError::Store(error),
+        error => CustodyError::Changed(dir.custody(), error.to_string()),
+    })?;
     for (path, record) in files {
         let place = dir.custody().join(path);
         let found = look(&place)?;

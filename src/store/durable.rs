@@ -130,6 +130,20 @@ pub fn make_dir(path: &Path) -> Result<()> {
     }
 }
 
+/// Whether something stands at `path`, a link that leads nowhere too.
+///
+/// # Errors
+/// Where that cannot be told: nothing that is there may be taken for missing because a disk is broken.
+pub fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(StoreError::io(path)(error)),
+    }
+}
+
 /// Removes the file `path`, flushed; that it is gone already is no error.
 ///
 /// # Errors

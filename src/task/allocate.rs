@@ -7,7 +7,9 @@ use crate::forge::Target;
 use crate::git::{Oid, Repo};
 use crate::os::tree::identity;
 use crate::package::{Key, is_branch_name};
-use crate::store::{Allocation, From, Layout, Lock, Receipt, ReceiptDir, StoreError, Verdict, make_dir, sync_dir};
+use crate::store::{
+    Allocation, From, Layout, Lock, Receipt, ReceiptDir, StoreError, Verdict, is_there, make_dir, sync_dir,
+};
 
 /// Where the branch starts.
 #[derive(Debug, Clone)]
@@ -74,7 +76,7 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
         }
         Where::Remote { repository, start } => {
             let dir = layout.receipt_dir(&key);
-            if std::fs::symlink_metadata(dir.path()).is_ok() {
+            if is_there(dir.path())? {
                 return occupied(&dir);
             }
             let (found, baseline) = remote_baseline(repo, request, repository.as_deref(), *start)?;
@@ -200,8 +202,8 @@ fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt) -> Result<Receipt> {
     let checkout = match repo.add_worktree(&receipt.worktree, &receipt.branch, receipt.baseline) {
         Ok(checkout) => checkout,
         Err(error) => {
-            let nothing = std::fs::symlink_metadata(&receipt.worktree).is_err()
-                && repo.resolve(&format!("refs/heads/{}", receipt.branch))?.is_none();
+            let nothing =
+                !is_there(&receipt.worktree)? && repo.resolve(&format!("refs/heads/{}", receipt.branch))?.is_none();
             if nothing {
                 withdraw(dir);
             }
@@ -280,7 +282,7 @@ fn check_branch(repo: &Repo, branch: &str) -> Result<()> {
 /// Where it exists, or lies inside or around a registered worktree or the repository's own files.
 pub fn prospective(repo: &Repo, path: &Path) -> Result<PathBuf> {
     let path = std::path::absolute(path).map_err(StoreError::io(path))?;
-    if std::fs::symlink_metadata(&path).is_ok() {
+    if is_there(&path)? {
         return refuse(format!("{} is there already; a worktree is made in a place of its own", path.display()));
     }
     let nearest = path.ancestors().skip(1).find(|above| above.exists()).unwrap_or(&path);

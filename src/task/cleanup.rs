@@ -7,7 +7,7 @@ use super::resume_line;
 use crate::git::{Head, Oid, RefChange, Remote, Repo};
 use crate::os::{mounts, tree, writers};
 use crate::package::Identity;
-use crate::store::{Cleanup, Layout, Lock, Receipt, ReceiptDir, keep_records};
+use crate::store::{Cleanup, Layout, Lock, Receipt, ReceiptDir, is_there, keep_records};
 
 /// What Git keeps in a worktree's own directory while something is half done there.
 const HALF_DONE: [&str; 6] =
@@ -104,7 +104,7 @@ impl Cleaning<'_> {
         let _lock = Lock::wait(&Layout::new(self.repo.common_dir()).worktree_lock())?;
         let registered = self.repo.worktrees()?;
         let own = registered.iter().find(|known| known.path == *place);
-        let there = std::fs::symlink_metadata(place).is_ok();
+        let there = is_there(place)?;
         if let Some(why) = own.and_then(|own| own.locked.as_ref()) {
             let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
             return keep(format!("{} is locked{why}; unlock it with `git worktree unlock`", place.display()));
@@ -121,7 +121,7 @@ impl Cleaning<'_> {
             }
         }
         self.repo.git().args(["worktree", "remove"]).arg(place).run()?;
-        if std::fs::symlink_metadata(place).is_ok() {
+        if is_there(place)? {
             return keep(format!("{} was removed and is there again", place.display()));
         }
         Ok(())

@@ -11,7 +11,7 @@ use super::{Result, leftover, refuse};
 use crate::git::{MAKING, Oid, RefChange, Registration, Repo, shown};
 use crate::os::{tree, writers};
 use crate::package::{Identity, Key};
-use crate::store::{Allocation, Layout, Lock, Receipt, ReceiptDir, StoreError, remove_file, sync_dir};
+use crate::store::{Allocation, Layout, Lock, Receipt, ReceiptDir, StoreError, is_there, remove_file, sync_dir};
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
@@ -227,8 +227,7 @@ impl Left {
         }
         // A `git` that outlived its drain may have gone on making what was just removed.
         if let Some(place) = &self.worktree
-            && (std::fs::symlink_metadata(place).is_ok()
-                || repo.resolve(&format!("refs/heads/{}", self.branch))?.is_some())
+            && (is_there(place)? || repo.resolve(&format!("refs/heads/{}", self.branch))?.is_some())
         {
             return refuse(format!("{} came back while it was removed; recover again", place.display()));
         }
@@ -315,14 +314,14 @@ fn remove_worktree(repo: &Repo, registered: Option<&Registration>, place: &Path)
         remove_file(&registered.git_dir.join("locked"))?;
         let forced = || repo.git().args(["worktree", "remove", "--force", "--"]).arg(place);
         // Git refuses one that was never whole, or that an interrupted removal left without its `.git`.
-        let whole = registered.has_head() && std::fs::symlink_metadata(place.join(".git")).is_ok();
-        if !whole && std::fs::symlink_metadata(place).is_ok() {
+        let whole = registered.has_head() && is_there(&place.join(".git"))?;
+        if !whole && is_there(place)? {
             empty_place(place)?;
         }
         forced().run()?;
         return Ok(());
     }
-    if std::fs::symlink_metadata(place).is_ok() { empty_place(place) } else { Ok(()) }
+    if is_there(place)? { empty_place(place) } else { Ok(()) }
 }
 
 /// Removes the directory `place`, whose every file was proven to be somewhere else.

@@ -9,7 +9,7 @@ use crate::exchange::{Attempt, Packet, last_attempt};
 use crate::git::{Oid, Repo};
 use crate::package::{Identity, sha256_hex};
 use crate::queue::{Mark, QueueFile, Row};
-use crate::store::{Allocation, Layout, Receipt, ReceiptDir, StoreError, Verdict, read_state};
+use crate::store::{Allocation, Layout, Receipt, ReceiptDir, StoreError, Verdict, is_there, read_state};
 
 /// A receipt and where it is.
 #[derive(Debug, Clone)]
@@ -421,10 +421,14 @@ impl Evidence<'_> {
         {
             return Ok(Err(format!("its packet {} contradicts {why}; inspect both", path.display())));
         }
+        let submitted = match is_there(&held.dir.submission()) {
+            Ok(submitted) => submitted,
+            Err(error) => return Ok(Err(format!("its submission cannot be looked at: {error}"))),
+        };
         Ok(Ok(match (attempt(&held.dir), packet) {
             (Attempt::Open, _) => Stage::Executing,
             (_, None) => Stage::Allocated,
-            _ if std::fs::symlink_metadata(held.dir.submission()).is_ok() => Stage::Submitted,
+            _ if submitted => Stage::Submitted,
             _ => Stage::Packed,
         }))
     }

@@ -2,6 +2,10 @@
 //! is broken. It says so by the file's name, everything stays readable, and the next drains end where an undisturbed
 //! one would have ended.
 
+use std::fs;
+
+use git_devlyn::package::Key;
+
 use crate::crash::{IDENTITIES, Settled, calls, compare, matrix, prepared, same, settle, tasks, telling, time};
 use crate::sandbox::{Said, Sandbox, Task};
 use crate::state;
@@ -143,6 +147,50 @@ fn a_disk_that_flushes_nothing_loses_nothing() {
         let calls = calls(&sandbox, &IDENTITIES);
         settle(&sandbox).and_then(|_| compare(&sandbox, &undisturbed, false, &calls)).unwrap();
     }
+}
+
+/// What cannot be read says nothing of the work: no task fails for it, and none is executed again.
+#[test]
+fn a_disk_that_cannot_be_read_fails_no_task() {
+    if !trace::possible() {
+        return;
+    }
+    let prepared = Sandbox::new();
+    prepared.add("inv", &[(Task::new("t1", &[]).reviewed(), "review")]);
+    let mut met = 0;
+    for call in ["statx", "openat", "read"] {
+        for file in ["tree/.devlyn/loop/review.json", "tree/.devlyn/loop", "receipt/submission.json"] {
+            let sandbox = prepared.copy();
+            let path = match file.split_once('/').unwrap() {
+                ("tree", rest) => sandbox.root.join("repo.devlyn/inv/t1").join(rest),
+                (_, rest) => sandbox
+                    .repo
+                    .join(".git/devlyn-completion")
+                    .join(Key::of_branch("devlyn/inv/t1").as_str())
+                    .join(rest),
+            };
+            let (path, inject) = (path.to_str().unwrap().to_owned(), format!("inject={call}:error=EIO"));
+            let log = sandbox.root.join("trace");
+            let options = ["-qq", "-o", log.to_str().unwrap(), "-P", &path, "-e", "signal=none", "-e", &inject];
+            let args = sandbox.drain_args();
+            let argv = sandbox.devlyn_argv(&args.iter().map(String::as_str).collect::<Vec<_>>());
+            let said = Sandbox::run(&mut trace::strace(&sandbox, Alone::Yes, &options, &argv));
+            let hit = fs::read_to_string(&log).unwrap().contains("(INJECTED)");
+            let item = said.item("inv.t1");
+            assert_ne!(item["result"], "failed", "{call} of {file}: {said:?}");
+            if hit && item["result"] != "accepted" {
+                met += 1;
+                assert!(said.reason().contains("Input/output error"), "{call} of {file}: {said:?}");
+            }
+            let said = sandbox.drain();
+            assert_eq!(
+                (said.item("inv.t1")["result"].as_str(), sandbox.calls("inv.t1")),
+                (Some("accepted"), 1),
+                "{said:?}"
+            );
+        }
+    }
+    assert!(met > 4, "only {met} of the faults were met");
 }
 
 #[test]

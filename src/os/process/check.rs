@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::output::{Pump, Stream};
 use super::run::Run;
 use super::{Environment, ProcessError, command, interrupted};
+use crate::os::of_the_machine;
 
 /// The bytes of a stream that are kept unless somebody says otherwise: 64 MiB.
 pub const KEEP: u64 = 64 << 20;
@@ -78,7 +79,7 @@ impl Check {
         let mut stdout = Pump::new(&self.stdout, self.keep)?;
         let mut stderr = Pump::new(&self.stderr, self.keep)?;
         let (outcome, left_behind) = match self.start() {
-            Err(ProcessError::NotStarted { program, source, .. }) if !is_of_the_machine(&source) => {
+            Err(ProcessError::NotStarted { program, source, .. }) if !of_the_machine(&source) => {
                 (Outcome::SpawnError(format!("cannot start {program:?}: {source}")), Vec::new())
             }
             Err(error) => return Err(error),
@@ -118,14 +119,6 @@ impl Check {
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         Run::start(&mut command).map_err(|source| not_started(program, source))
     }
-}
-
-/// Whether a program did not start because of this machine's state, which says nothing of what was to be checked.
-fn is_of_the_machine(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let errors =
-        [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::INTR];
-    error.raw_os_error().is_some_and(|code| errors.contains(&Errno::from_raw_os_error(code)))
 }
 
 pub(super) fn refuse_when_interrupted() -> Result<(), ProcessError> {
@@ -196,20 +189,6 @@ mod tests {
         assert!(matches!(argv(&["a\0b"]).run().outcome, Outcome::SpawnError(_)));
         assert!(matches!(argv(&[]).run().outcome, Outcome::SpawnError(_)));
         assert!(matches!(argv(&["/etc/passwd"]).run().outcome, Outcome::SpawnError(_)));
-    }
-
-    #[test]
-    fn what_the_machine_lacks_is_no_outcome() {
-        use rustix::io::Errno;
-        for (error, machine) in [
-            (Errno::AGAIN, true),
-            (Errno::MFILE, true),
-            (Errno::IO, true),
-            (Errno::NOENT, false),
-            (Errno::ACCESS, false),
-        ] {
-            assert_eq!(is_of_the_machine(&error.into()), machine, "{error}");
-        }
     }
 
     #[test]
