@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::text::is_hidden;
 use crate::package::Fault;
 
 /// As many cells of a source line as are shown, and as many of them before the place where a long line is cut.
@@ -73,9 +74,8 @@ fn excerpt(line: &str, column: usize) -> Option<(String, usize)> {
     Some((shown, caret))
 }
 
-/// The text with everything visible that a terminal would obey or hide.
-#[must_use]
-pub fn visible(text: &str) -> String {
+/// The text in as few cells as show everything that a terminal would obey or hide.
+fn visible(text: &str) -> String {
     text.chars().map(visible_char).collect()
 }
 
@@ -84,15 +84,7 @@ fn visible_char(c: char) -> String {
         '\t' => "    ".to_owned(),
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('?').to_string(),
         '\x7f' => '\u{2421}'.to_string(),
-        // Marks that turn the direction of a text, or that nobody sees.
-        '\u{80}'..='\u{9f}'
-        | '\u{ad}'
-        | '\u{61c}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}' => c.escape_unicode().to_string(),
+        c if is_hidden(c) => c.escape_unicode().to_string(),
         c => c.to_string(),
     }
 }

@@ -45,11 +45,26 @@ pub(super) fn of_result(result: &str) -> Colour {
     }
 }
 
-/// The text with every control character but line feeds made visible.
+/// The text with everything visible that a terminal would obey or hide, but for line feeds.
 pub(super) fn visible(text: &str) -> String {
     text.chars()
-        .flat_map(|c| if c.is_control() && c != '\n' { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .flat_map(|c| if c != '\n' && is_hidden(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
+}
+
+/// Whether a terminal obeys the character, or shows nothing of it: controls, marks that turn the direction of a text,
+/// and marks that nobody sees.
+pub(super) const fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\0'..='\x1f'
+        | '\x7f'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// `1 task`, `2 tasks`.
@@ -64,6 +79,7 @@ mod tests {
     #[test]
     fn what_a_stranger_wrote_moves_no_cursor() {
         assert_eq!(visible("a\u{1b}[2J\rb\n"), "a\\u{1b}[2J\\rb\n");
+        assert_eq!(visible("done\u{202e}\u{200b}한é"), "done\\u{202e}\\u{200b}한é");
         assert_eq!(painted("x", Colour::Red, false), "x");
     }
 }
