@@ -5,11 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::{Forge, ForgeError, MergeRequest, Opening, RepositoryView, Result, Said, Slug, State};
+use super::answer::{number_of, read_repository, read_request, read_requests};
+use super::{Forge, ForgeError, MergeRequest, Opening, RepositoryView, Result, Said, Slug};
 use crate::git::{Oid, without_secrets};
-use crate::json::{self, Map, Value};
 use crate::os::process::{Answer, Environment, Tool};
 
 /// How long an answer may take.
@@ -67,8 +65,8 @@ impl GitHub {
         })
     }
 
-    /// The value that a look answers.
-    fn look(&self, args: &[&str]) -> Result<Value> {
+    /// What `read` makes of the answer to a look.
+    fn look<T>(&self, args: &[&str], read: impl FnOnce(&Slug, &[u8]) -> Result<T, String>) -> Result<T> {
         let answer = self.run(args)?;
         let none = |why: String| no_answer(args, why);
         if answer.ended {
@@ -80,7 +78,7 @@ impl GitHub {
         if answer.cut {
             return Err(none("answered more than can be read".to_owned()));
         }
-        json::parse(&answer.stdout).map_err(|error| none(format!("answered no JSON ({error})")))
+        read(&self.slug, &answer.stdout).map_err(|why| none(format!("answered {why}")))
     }
 
     /// Tells it to do something.
@@ -92,50 +90,8 @@ impl GitHub {
             (false, _) => Some(said(&answer.stderr)),
         };
         let text = String::from_utf8_lossy(&answer.stdout);
-        let number = text.split_whitespace().find_map(|word| self.number_of(word));
+        let number = text.split_whitespace().find_map(|word| number_of(&self.slug, word));
         Ok(Said { complaint, number })
-    }
-
-    /// The number of the request of this repository with that address.
-    fn number_of(&self, url: &str) -> Option<u64> {
-        let path = url.strip_prefix("https://github.com/")?;
-        let (slug, number) = path.rsplit_once("/pull/")?;
-        let number = number.parse().ok().filter(|number| *number > 0)?;
-        (Slug::parse(slug)? == self.slug).then_some(number)
-    }
-
-    /// The request that `value` describes.
-    fn request(&self, args: &[&str], value: Value) -> Result<MergeRequest> {
-        let misshapen = |why: String| no_answer(args, format!("answered another thing than was asked ({why})"));
-        let Value::Object(raw) = value else { return Err(misshapen("no object".to_owned())) };
-        let shown: Shown =
-            serde_json::from_value(Value::Object(raw.clone())).map_err(|error| misshapen(error.to_string()))?;
-        if self.number_of(&shown.url) != Some(shown.number) {
-            return Err(misshapen(format!("a request at {}", without_secrets(&shown.url))));
-        }
-        let state = match shown.state.as_str() {
-            "OPEN" => State::Open,
-            "CLOSED" => State::Closed,
-            "MERGED" => State::Merged,
-            other => return Err(misshapen(format!("the state {other:?}"))),
-        };
-        let of_ours = |login: &str, name: &str| {
-            login.eq_ignore_ascii_case(self.slug.owner()) && name.eq_ignore_ascii_case(self.slug.name())
-        };
-        let own = !shown.is_cross_repository
-            && shown.head_repository_owner.zip(shown.head_repository).is_some_and(|(o, r)| of_ours(&o.login, &r.name));
-        Ok(MergeRequest {
-            number: shown.number,
-            url: shown.url,
-            state,
-            head: shown.head_ref_name,
-            commit: shown.head_ref_oid,
-            base: shown.base_ref_name,
-            own,
-            auto_merge: shown.auto_merge_request.is_some(),
-            merge_commit: shown.merge_commit.map(|commit| commit.oid),
-            raw,
-        })
     }
 }
 
@@ -143,24 +99,16 @@ impl Forge for GitHub {
     fn repository(&self) -> Result<RepositoryView> {
         let named = self.named();
         let args = ["repo", "view", &named, "--json", "defaultBranchRef,mergeCommitAllowed,nameWithOwner"];
-        let shown: ShownRepository = serde_json::from_value(self.look(&args)?)
-            .map_err(|error| no_answer(&args, format!("answered another thing than was asked ({error})")))?;
-        if Slug::parse(&shown.name_with_owner) != Some(self.slug.clone()) {
-            return Err(no_answer(&args, format!("answered of {:?}; was it renamed?", shown.name_with_owner)));
-        }
-        Ok(RepositoryView { default_branch: shown.default_branch_ref.name, merge_commits: shown.merge_commit_allowed })
+        self.look(&args, read_repository)
     }
 
     fn find(&self, head: &str) -> Result<Vec<MergeRequest>> {
         let named = self.named();
         let args =
             ["pr", "list", "--repo", &named, "--head", head, "--state", "all", "--limit", "100", "--json", FIELDS];
-        let Value::Array(rows) = self.look(&args)? else {
-            return Err(no_answer(&args, "answered another thing than was asked (no list)".to_owned()));
-        };
-        let found: Result<Vec<_>> = rows.into_iter().map(|row| self.request(&args, row)).collect();
+        let found = self.look(&args, read_requests)?;
         // A fork may have a branch of any name.
-        Ok(found?.into_iter().filter(|request| request.own && request.head == head).collect())
+        Ok(found.into_iter().filter(|request| request.own && request.head == head).collect())
     }
 
     fn open(&self, opening: &Opening) -> Result<Said> {
@@ -184,7 +132,7 @@ impl Forge for GitHub {
     fn view(&self, number: u64) -> Result<MergeRequest> {
         let (named, wanted) = (self.named(), number.to_string());
         let args = ["pr", "view", &wanted, "--repo", &named, "--json", FIELDS];
-        let request = self.request(&args, self.look(&args)?)?;
+        let request = self.look(&args, read_request)?;
         if request.number != number {
             return Err(no_answer(&args, format!("answered of the request {}", request.number)));
         }
@@ -215,108 +163,9 @@ fn said(stderr: &[u8]) -> String {
     if line.is_empty() { "it said nothing".to_owned() } else { line }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShownRepository {
-    name_with_owner: String,
-    default_branch_ref: Named,
-    merge_commit_allowed: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown {
-    number: u64,
-    url: String,
-    state: String,
-    head_ref_name: String,
-    head_ref_oid: Oid,
-    base_ref_name: String,
-    is_cross_repository: bool,
-    head_repository: Option<Named>,
-    head_repository_owner: Option<Owner>,
-    merge_commit: Option<Commit>,
-    auto_merge_request: Option<Map<String, Value>>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Owner {
-    login: String,
-}
-
-#[derive(Deserialize)]
-struct Commit {
-    oid: Oid,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::json;
-
-    fn ours() -> GitHub {
-        GitHub::new(Slug::parse("test/project").unwrap())
-    }
-
-    fn shown() -> Value {
-        json!({
-            "number": 7, "url": "https://github.com/Test/Project/pull/7", "state": "OPEN", "headRefName": "devlyn/x/t1",
-            "headRefOid": "a".repeat(40), "baseRefName": "main", "isCrossRepository": false,
-            "headRepository": {"id": "R", "name": "project"}, "headRepositoryOwner": {"id": "U", "login": "test"},
-            "mergeCommit": null, "mergedAt": null, "autoMergeRequest": null
-        })
-    }
-
-    #[test]
-    fn a_request_is_read_whole_or_not_at_all() {
-        let read = ours().request(&["pr", "view"], shown()).unwrap();
-        assert_eq!((read.number, read.state, read.own, read.auto_merge), (7, State::Open, true, false));
-        for (key, value) in [
-            ("url", json!("https://github.com/test/other/pull/7")),
-            ("url", json!("https://github.com/test/project/pull/8")),
-            ("url", json!("https://evil.example/test/project/pull/7")),
-            ("state", json!("DRAFT")),
-            ("headRefOid", json!("abc")),
-            ("number", json!("7")),
-            ("isCrossRepository", json!(null)),
-            ("mergeCommit", json!({})),
-        ] {
-            let mut bad = shown();
-            bad[key] = value;
-            ours().request(&["pr", "view"], bad).unwrap_err();
-        }
-        for bad in [json!(null), json!([]), json!({}), json!(7)] {
-            ours().request(&["pr", "view"], bad).unwrap_err();
-        }
-    }
-
-    #[test]
-    fn a_branch_of_another_repository_is_not_ours() {
-        for (key, value) in [
-            ("isCrossRepository", json!(true)),
-            ("headRepository", json!({"name": "other"})),
-            ("headRepositoryOwner", json!({"login": "stranger"})),
-            ("headRepository", json!(null)),
-        ] {
-            let mut other = shown();
-            other[key] = value;
-            assert!(!ours().request(&["pr", "view"], other).unwrap().own, "{key}");
-        }
-    }
-
-    #[test]
-    fn the_number_of_a_new_request_is_read_from_its_address() {
-        assert_eq!(ours().number_of("https://github.com/test/project/pull/12"), Some(12));
-        for bad in ["https://github.com/test/project/pull/", "https://github.com/test/project/pull/0", "12", "x/pull/1"]
-        {
-            assert_eq!(ours().number_of(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn what_it_said_is_short_and_on_one_line() {

@@ -3,10 +3,12 @@
 //!
 //! It never merges by itself, never changes a setting, never deletes a branch, and never shows a secret.
 
+mod answer;
 mod equivalent;
 mod github;
 mod slug;
 
+pub use answer::{read_repository, read_request, read_requests};
 pub use equivalent::{Landing, landed};
 pub use github::GitHub;
 pub use slug::Slug;

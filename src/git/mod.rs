@@ -39,7 +39,7 @@ pub use remote::{Remote, RemoteUrls};
 pub use repo::{Head, Repo};
 pub use revlist::Revisions;
 pub use secret::{has_credentials, without_secrets};
-pub use worktree::{Checkout, MAKING, Worktree};
+pub use worktree::{Checkout, MAKING, Worktree, parse_worktrees, status_path};
 
 /// What went wrong at the door, told so that it reads after "failed to …".
 #[derive(Debug, thiserror::Error)]

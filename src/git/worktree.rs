@@ -37,21 +37,7 @@ impl Repo {
     /// # Errors
     /// Where `git` cannot list them.
     pub fn worktrees(&self) -> Result<Vec<Worktree>> {
-        let output = self.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
-        let mut found: Vec<Worktree> = Vec::new();
-        for field in output.stdout.split(|byte| *byte == 0) {
-            let (key, value) = field.split_once_str(" ").unwrap_or((field, b""));
-            match (key, found.last_mut()) {
-                (b"worktree", _) => {
-                    found.push(Worktree { path: path_of(value), branch: None, locked: None, bare: false });
-                }
-                (b"branch", Some(last)) => last.branch = Some(value.to_str_lossy().into_owned()),
-                (b"locked", Some(last)) => last.locked = Some(value.to_str_lossy().into_owned()),
-                (b"bare", Some(last)) => last.bare = true,
-                _ => {}
-            }
-        }
-        Ok(found)
+        Ok(parse_worktrees(&self.git().args(["worktree", "list", "--porcelain", "-z"]).run()?.stdout))
     }
 
     /// The tops of all registered worktrees, as far as they can be told without asking `git`.
@@ -265,8 +251,28 @@ impl Checkout {
     }
 }
 
-/// The path in a field of `status --porcelain=v2 -z`.
-pub(super) fn status_path(field: &[u8]) -> Option<BString> {
+/// The worktrees in what `worktree list --porcelain -z` prints, in its order. Fields that are not known say nothing.
+#[must_use]
+pub fn parse_worktrees(listed: &[u8]) -> Vec<Worktree> {
+    let mut found: Vec<Worktree> = Vec::new();
+    for field in listed.split(|byte| *byte == 0) {
+        let (key, value) = field.split_once_str(" ").unwrap_or((field, b""));
+        match (key, found.last_mut()) {
+            (b"worktree", _) => {
+                found.push(Worktree { path: path_of(value), branch: None, locked: None, bare: false });
+            }
+            (b"branch", Some(last)) => last.branch = Some(value.to_str_lossy().into_owned()),
+            (b"locked", Some(last)) => last.locked = Some(value.to_str_lossy().into_owned()),
+            (b"bare", Some(last)) => last.bare = true,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The path in a field of `status --porcelain=v2 -z`; `None` where it names none.
+#[must_use]
+pub fn status_path(field: &[u8]) -> Option<BString> {
     // "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path", "! path"
     let before = match field.first()? {
         b'1' => 8,
