@@ -1,5 +1,7 @@
 //! A loop's own queue file: read whole, written whole, and changed in one way only (formats, "Queue rows").
 
+use std::collections::HashSet;
+
 use super::{Claim, Failure, Line, Mark, Row, parse_line};
 use crate::package::{Identity, LoopId};
 
@@ -41,14 +43,14 @@ impl QueueFile {
         if !lines.iter().any(|(_, _, line)| matches!(line, Line::Loop(row) if own(row))) {
             return Ok(None);
         }
-        let mut rows: Vec<Row> = Vec::new();
+        let (mut rows, mut known) = (Vec::new(), HashSet::new());
         for (line, text, parsed) in lines {
             let fault = |what: String| QueueFault { line, what };
             match parsed {
                 Line::Loop(row) if !own(&row) => {
                     return Err(fault(format!("{} is a row of another loop", row.identity)));
                 }
-                Line::Loop(row) if rows.iter().any(|known| known.identity == row.identity) => {
+                Line::Loop(row) if !known.insert(row.identity.clone()) => {
                     return Err(fault(format!("{} stands there twice", row.identity)));
                 }
                 Line::Loop(row) => rows.push(row),
