@@ -42,6 +42,7 @@ mod tests {
             ("S start\nS exit 0 (pid", Attempt::Open),
             ("S start\nS not started: no such file\n", Attempt::NotStarted("no such file".into())),
             ("S start\nS exit 1 (pid 7)\nS start\n", Attempt::Open),
+            ("S start\nS exit 0 (pid\nS start\n", Attempt::Open),
         ] {
             assert_eq!(last_attempt(&events.replace('S', stamp)), wanted, "{events}");
         }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -100,16 +100,23 @@ pub fn is_temporary(name: &str, target: &str) -> bool {
     random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Appends `line` and a line feed to the log `path`, flushed.
+/// Appends `line` and a line feed to the log `path`, flushed. Where the last line there was cut off in the middle of its
+/// writing, `line` stands below it and not in it.
 ///
 /// # Errors
 /// Where it cannot be opened, written or flushed.
 pub fn append_line(path: &Path, line: &str) -> Result<()> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let made = !path.exists();
-    let mut file =
-        OpenOptions::new().append(true).create(true).custom_flags(flags).open(path).map_err(StoreError::io(path))?;
-    file.write_all(format!("{line}\n").as_bytes()).map_err(StoreError::io(path))?;
+    let open = OpenOptions::new().read(true).append(true).create(true).custom_flags(flags).open(path);
+    let mut file = open.map_err(StoreError::io(path))?;
+    let length = file.metadata().map_err(StoreError::io(path))?.len();
+    let mut last = *b"\n";
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1).map_err(StoreError::io(path))?;
+    }
+    let above = if last == *b"\n" { "" } else { "\n" };
+    file.write_all(format!("{above}{line}\n").as_bytes()).map_err(StoreError::io(path))?;
     file.sync_data().map_err(StoreError::io(path))?;
     if made { sync_dir(parent(path)?) } else { Ok(()) }
 }
@@ -221,5 +228,14 @@ mod tests {
         append_line(&path, "one").unwrap();
         append_line(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn a_line_is_never_appended_to_one_that_was_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, "one\ntw").unwrap();
+        append_line(&path, "three").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
     }
 }
