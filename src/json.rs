@@ -81,6 +81,15 @@ pub fn to_line(value: &impl Serialize) -> Result<String, JsonError> {
     Ok(serde_json::to_string(&serde_json::to_value(value)?)?)
 }
 
+/// The key in quotes, cut where it is long: a stranger chose it.
+fn quoted(key: &str) -> String {
+    const LONGEST: usize = 60;
+    match key.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}…", &key[..end]),
+        None => format!("{key:?}"),
+    }
+}
+
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -129,7 +138,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {key:?} is given twice")));
+                return Err(A::Error::custom(format!("the key {} is given twice", quoted(&key))));
             }
             let Strict(value) = access.next_value()?;
             map.insert(key, value);
@@ -149,9 +158,22 @@ mod tests {
         }
         let error = parse(b"{\n  \"a\": 1,\n  \"a\": 2\n}").unwrap_err();
         assert_eq!((error.line, error.message.as_str()), (3, "the key \"a\" is given twice"));
+        let long = format!("{{\"{0}\": 1, \"{0}\": 2}}", "\\n".repeat(100_000));
+        assert_eq!(
+            parse(long.as_bytes()).unwrap_err().message,
+            format!("the key \"{}\"… is given twice", "\\n".repeat(60))
+        );
         assert_eq!(parse(b"{\n\"\xff").unwrap_err(), JsonError { line: 2, column: 2, message: "not UTF-8".into() });
         assert!(parse("[".repeat(100_000).as_bytes()).is_err());
         assert!(parse_object(b"[]").is_err());
+    }
+
+    #[test]
+    fn a_number_is_the_same_however_often_it_is_written() {
+        for text in ["-9223373420685775808", "0.30000000000000004", "5e-324", "1.7976931348623157e308", "-0.0"] {
+            let value = parse(text.as_bytes()).unwrap();
+            assert_eq!(parse(to_line(&value).unwrap().as_bytes()), Ok(value), "{text}");
+        }
     }
 
     #[test]

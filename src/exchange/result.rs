@@ -176,8 +176,9 @@ impl Checked {
             return Err(format!("is of the kind {}, not \"loop-checks\"", quoted(kind)));
         }
         let result: Self = serde_json::from_value(value).map_err(|error| {
+            // It repeats words of the file as they are.
             let text: String = error.to_string().chars().take(200).collect();
-            format!("is no runner result: {text}")
+            format!("is no runner result: {}", text.replace(|c: char| c.is_control(), " "))
         })?;
         if result.schema_version != 1 {
             return Err(format!("schema_version is {}, not 1", result.schema_version));
@@ -341,6 +342,8 @@ mod tests {
         for bytes in [&b"{"[..], b"[]", b"{}", b"\xff"] {
             assert!(Checked::parse_result(bytes).is_err());
         }
+        let why = broken(|value| value["commands"][0]["command"] = json!({"two\nlines": 1}));
+        assert!(why.contains("two lines") && !why.contains('\n'), "{why}");
     }
 
     proptest! {
