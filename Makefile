@@ -16,7 +16,7 @@ fishdir = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 target  = $(or $(CARGO_TARGET_DIR),target)
 program = $(target)/release/git-devlyn
 
-.PHONY: build test demo install uninstall man completions replay soak bench clean
+.PHONY: build test demo install uninstall man completions replay soak fuzz bench clean
 .DEFAULT_GOAL := build
 
 build:
@@ -60,6 +60,19 @@ replay: build
 # Hours instead of minutes: every point of the crash matrix, thousands of walks.
 soak:
 	DEVLYN_SOAK=1 $(CARGO) test --release --locked --no-fail-fast -- --include-ignored
+
+# Every parser of what a stranger writes, FUZZ_SECONDS each, one after the other; FUZZ_TARGETS chooses some of them.
+# Needs a nightly toolchain and cargo-fuzz. Without the address sanitizer: there is no unsafe code, and it costs half of
+# the speed.
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+fuzz:
+	@$(CARGO) +nightly --version || { echo 'make fuzz: install a nightly toolchain: rustup toolchain install nightly'; exit 1; }
+	@$(CARGO) +nightly fuzz --version || { echo 'make fuzz: install cargo-fuzz: cargo install cargo-fuzz'; exit 1; }
+	set -e; for target in $(FUZZ_TARGETS); do \
+	    $(CARGO) +nightly fuzz run --sanitizer none "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=4096; \
+	done
 
 # Needs hyperfine and python3.
 bench: build

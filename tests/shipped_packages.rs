@@ -1,4 +1,9 @@
-//! The packages that come with the source, of the quickstart and of the replay, have no fault.
+//! What comes with the source holds: the packages, of the quickstart and of the replay, have no fault, and of the files
+//! in the corpus of each fuzz target holds what the target asserts.
+
+#[path = "../fuzz/src/lib.rs"]
+#[allow(unreachable_pub, clippy::expect_used, clippy::panic, reason = "a library of its own, for tests alone")]
+mod fuzz;
 
 use git_devlyn::package::{FileState, LoopId, Package, Source};
 use std::path::{Path, PathBuf};
@@ -35,5 +40,22 @@ fn shipped_packages_are_sound() {
         let shipped = Shipped { root: source.join(directory), prefix: format!("{}/", loop_id.directory()) };
         let package = Package::parse(&loop_id, &shipped).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
         assert_eq!(package.tasks.len(), tasks, "{name}");
+    }
+}
+
+#[test]
+fn what_the_fuzz_targets_assert_holds_of_their_corpora() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    for (name, holds) in fuzz::ALL {
+        let files: Vec<PathBuf> = std::fs::read_dir(corpora.join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+            .map(|entry| entry.expect(name).path())
+            .collect();
+        assert!(!files.is_empty(), "{name}");
+        for file in files {
+            let bytes = std::fs::read(&file).expect(name);
+            let held = std::panic::catch_unwind(|| holds(&bytes));
+            assert!(held.is_ok(), "{} breaks what its target asserts; see above", file.display());
+        }
     }
 }
