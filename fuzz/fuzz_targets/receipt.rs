@@ -1,3 +1,5 @@
+//! Fuzzes receipts and records of loops, by what the library asserts of it.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| git_devlyn_fuzz::receipt(bytes));

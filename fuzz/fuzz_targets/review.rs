@@ -1,3 +1,5 @@
+//! Fuzzes review records and results of runners, by what the library asserts of it.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| git_devlyn_fuzz::review(bytes));
