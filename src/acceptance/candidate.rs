@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::evidence::SHOWN;
 use super::{AcceptanceError, Result, listed};
 use crate::git::{Checkout, Head, Oid, Repo, shown};
 use crate::package::LoopId;
@@ -65,8 +66,13 @@ impl<'a> Candidate<'a> {
         problems.extend(self.elsewhere()?);
         if !self.repo.is_ancestor(self.inputs, commit)? {
             problems.push(format!("the source {commit} does not descend from its inputs {}", self.inputs));
-        } else if let Some(edited) = self.edited(commit)? {
-            problems.push(format!("the source changes what it was given: {edited}"));
+        } else {
+            if let Some(edited) = self.edited(commit)? {
+                problems.push(format!("the source changes what it was given: {edited}"));
+            }
+            if let Some(holder) = self.with_evidence(commit)? {
+                problems.push(format!("the commit {holder} holds {SHOWN}, which is evidence and never committed"));
+            }
         }
         if let Some(dirty) = self.dirty()? {
             problems.push(format!("the worktree holds what is not committed: {dirty}"));
@@ -123,6 +129,18 @@ impl<'a> Candidate<'a> {
             changes.iter().filter(|change| touched(&change.path)).map(|change| shown(change.path.as_ref())).collect();
         // What replaced a folder above them shows in none of their names.
         Ok(Some(if paths.is_empty() { package } else { listed(&paths) }))
+    }
+
+    /// A commit of the candidate, taken back since or not, that holds the folder of evidence as its inputs do not.
+    fn with_evidence(&self, source: Oid) -> Result<Option<Oid>> {
+        let given = self.repo.entry(self.inputs, SHOWN)?;
+        for commit in self.repo.commits_between(self.inputs, source)? {
+            let held = self.repo.entry(commit, SHOWN)?;
+            if held.is_some() && held != given {
+                return Ok(Some(commit));
+            }
+        }
+        Ok(None)
     }
 
     fn dirty(&self) -> Result<Option<String>> {
@@ -201,6 +219,18 @@ mod tests {
         bench.git(&["reset", "-q", "--hard", "HEAD~"]);
         bench.commit(&[("t1.txt", "done")]);
         assert_one(&problems(&bench), &["does not descend from its inputs"]);
+    }
+
+    #[test]
+    fn evidence_is_in_no_commit_of_it_even_where_a_later_one_takes_it_back() {
+        let bench = Bench::new(&json!({}));
+        bench.write(&[(".devlyn/smuggled", "x")]);
+        bench.git(&["add", "-f", ".devlyn/smuggled"]);
+        bench.commit(&[("t1.txt", "done")]);
+        assert_one(&problems(&bench), &["holds .devlyn, which is evidence"]);
+        bench.git(&["rm", "-q", "-r", "--cached", ".devlyn"]);
+        bench.git(&["commit", "-q", "-m", "Take it back"]);
+        assert_one(&problems(&bench), &["holds .devlyn, which is evidence"]);
     }
 
     #[test]

@@ -22,15 +22,21 @@ impl Repo {
     /// Where one of them cannot be read or flushed.
     pub fn flush_between(&self, old: Oid, new: Oid) -> Result<()> {
         let mut ids = std::collections::BTreeSet::new();
-        let walk = self.inner.rev_walk([new.0]).with_hidden([old.0]).all().map_err(GitError::gix)?;
-        for info in walk {
-            let info = info.map_err(GitError::gix)?;
-            let id = Oid(info.id);
+        for id in self.commits_between(old, new)? {
             let Some(commit) = self.commit(id)? else { continue };
             let before = commit.parents.first().copied();
             ids.extend([id, commit.tree]);
             ids.extend(self.objects_between(before, id)?);
         }
         self.flush_objects(ids)
+    }
+
+    /// The commits that `new` is made of beyond `old`.
+    ///
+    /// # Errors
+    /// Where history cannot be read.
+    pub fn commits_between(&self, old: Oid, new: Oid) -> Result<Vec<Oid>> {
+        let walk = self.inner.rev_walk([new.0]).with_hidden([old.0]).all().map_err(GitError::gix)?;
+        walk.map(|info| Ok(Oid(info.map_err(GitError::gix)?.id))).collect()
     }
 }
