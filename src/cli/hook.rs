@@ -9,8 +9,8 @@ use super::reply::Reply;
 use super::{here, text};
 use crate::git::{Oid, Repo};
 use crate::hook::{
-    Chained, CommitCall, Event, HookError, Violation, judge_commit, judge_push, judge_received, judge_transaction,
-    judge_update, run_local,
+    Chained, CommitCall, Event, HookError, Violation, concerns, judge_commit, judge_push, judge_received,
+    judge_transaction, judge_update, run_local,
 };
 
 /// How many refusals are shown in full; the rest is counted.
@@ -59,7 +59,13 @@ fn called(event: Event, args: &[OsString]) -> Result<Outcome, HookError> {
         let read = std::io::stdin().lock().read_to_end(&mut input);
         read.map_err(|error| HookError::Input(format!("standard input: {error}")))?;
     }
-    let repo = Repo::for_hook(&dir)?;
+    let repo = match Repo::for_hook(&dir) {
+        // `git init` changes references before there is a whole repository.
+        Err(_) if event == Event::ReferenceTransaction && !concerns(&lossy(args, 0), &input) => {
+            return Ok(Outcome::Judged(Vec::new()));
+        }
+        opened => opened?,
+    };
     let handed = event.has_input().then_some(input.as_slice());
     match run_local(&repo.hooks_dir(), event, args, handed)? {
         Chained::None | Chained::Status(0) => {}
@@ -70,12 +76,16 @@ fn called(event: Event, args: &[OsString]) -> Result<Outcome, HookError> {
         Event::PreCommit | Event::PreMergeCommit | Event::PreApplypatch | Event::PrepareCommitMsg => {
             judge_commit(&repo, event, &commit_call(&dir, args))?
         }
-        Event::PrePush => judge_push(&repo, text(0), &input)?,
+        Event::PrePush => judge_push(&repo, text(0), text(1), &input)?,
         Event::PreReceive => judge_received(&repo, &input)?,
         Event::Update => judge_update(&repo, text(0), text(1), text(2))?,
         Event::ReferenceTransaction => judge_transaction(&repo, text(0), &input)?,
     };
     Ok(Outcome::Judged(violations))
+}
+
+fn lossy(args: &[OsString], index: usize) -> String {
+    args.get(index).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// What the environment of a hook of a commit says.
@@ -88,7 +98,8 @@ fn commit_call(dir: &Path, args: &[OsString]) -> CommitCall {
         dir: dir.to_owned(),
         args: args.to_vec(),
         index_file: std::env::var_os("GIT_INDEX_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-        author_date: std::env::var_os("GIT_AUTHOR_DATE"),
+        author: ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"].map(std::env::var_os),
+        on_behalf: std::env::var_os("GIT_REFLOG_ACTION").is_some_and(|action| !action.is_empty()),
         merging: merging.collect(),
     }
 }

@@ -36,9 +36,13 @@ impl Repo {
     /// As [`Repo::from_current_dir`], bare repositories aside.
     pub fn for_hook(dir: &Path) -> Result<Self> {
         let mut repo = Self::open(dir, true)?;
-        let Some(objects) = std::env::var_os(OBJECTS).filter(|value| !value.is_empty()) else { return Ok(repo) };
-        let objects = dir.join(objects).into_os_string();
-        let alternates = std::env::var_os(ALTERNATES);
+        let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let own = repo.inner.objects.store_ref().path().to_owned();
+        let (objects, alternates) = match (named(OBJECTS), named(ALTERNATES)) {
+            (None, None) => return Ok(repo),
+            (Some(objects), alternates) => (dir.join(objects).into_os_string(), alternates),
+            (None, alternates) => (own.clone().into_os_string(), alternates),
+        };
 
         // The library reads alternates from a file only, so it is given an object directory that names all of them.
         let directory = TempDir::new().map_err(GitError::io("a temporary directory"))?;
@@ -46,7 +50,6 @@ impl Repo {
         for other in split(alternates.as_deref().unwrap_or_default()) {
             list.extend(entry(&other, dir));
         }
-        let own = repo.inner.objects.store_ref().path().to_owned();
         list.extend(entry(own.as_os_str().as_bytes(), dir));
         let info = directory.path().join("info");
         std::fs::create_dir(&info).map_err(GitError::io(&info))?;
@@ -75,7 +78,13 @@ impl Repo {
     /// # Errors
     /// Where it is not there or no blob.
     pub fn blob_up_to(&self, id: Oid, limit: u64) -> Result<Vec<u8>> {
-        let header = self.inner.find_header(id.0).map_err(|_| GitError::Object(format!("there is no blob {id}")))?;
+        let header = match self.inner.find_header(id.0) {
+            Ok(header) => header,
+            Err(_) if self.is_partial() => {
+                return self.blob(id).map(|data| if data.len() as u64 > limit { Vec::new() } else { data });
+            }
+            Err(_) => return Err(GitError::Object(format!("there is no blob {id}"))),
+        };
         if header.size() > limit { Ok(Vec::new()) } else { self.blob(id) }
     }
 }

@@ -109,8 +109,20 @@ impl Repo {
         let found = self.inner.try_find_object(id.0).map_err(GitError::gix)?;
         match found.map(gix::Object::detach) {
             Some(object) if object.kind == gix::objs::Kind::Blob => Ok(object.data),
+            // A partial clone has it elsewhere, and only `git` knows how to get it.
+            None if self.is_partial() => Ok(self.git().args(["cat-file", "blob", &id.to_string()]).run()?.stdout),
             Some(_) | None => Err(GitError::Object(format!("there is no blob {id}"))),
         }
+    }
+
+    /// Whether objects may be missing here on purpose.
+    pub(super) fn is_partial(&self) -> bool {
+        let snapshot = self.inner.config_snapshot();
+        snapshot.string("extensions.partialClone").is_some()
+            || snapshot
+                .plumbing()
+                .sections_by_name("remote")
+                .is_some_and(|mut remotes| remotes.any(|remote| remote.body().value("promisor").is_some()))
     }
 
     /// The entries of the folder at `path` (`""` for the root) of the commit or tree `at`; none where it is no folder.

@@ -18,8 +18,10 @@ pub struct CommitCall {
     pub args: Vec<OsString>,
     /// `GIT_INDEX_FILE`.
     pub index_file: Option<PathBuf>,
-    /// `GIT_AUTHOR_DATE`.
-    pub author_date: Option<OsString>,
+    /// `GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL` and `GIT_AUTHOR_DATE`.
+    pub author: [Option<OsString>; 3],
+    /// Whether `GIT_REFLOG_ACTION` says who made Git make the commit.
+    pub on_behalf: bool,
     /// The commits that variables `GITHEAD_<id>` name: what `git merge` merges, before it writes `MERGE_HEAD`.
     pub merging: Vec<Oid>,
 }
@@ -34,9 +36,12 @@ impl CommitCall {
         }
         // `git commit` hands the author on in a form of its own, and has called pre-commit, or was told not to with
         // --no-verify, which is its user's right; `git merge` likewise. The sequencer, which makes the commits of
-        // cherry-pick, revert and rebase, does neither.
-        let by_commit = self.author_date.as_ref().is_some_and(|date| date.as_bytes().starts_with(b"@"));
-        !by_commit && self.args.get(1).is_none_or(|source| source != "merge")
+        // cherry-pick, revert and rebase, does neither, and where an editor is to be opened it has `git commit
+        // --no-verify` do it on its behalf.
+        match &self.author {
+            [Some(_), Some(_), Some(date)] if date.as_bytes().starts_with(b"@") => self.on_behalf,
+            _ => self.args.get(1).is_none_or(|source| source != "merge"),
+        }
     }
 }
 

@@ -96,10 +96,12 @@ impl<'a> Judge<'a> {
             return Ok(subject);
         }
         for change in &subject.loops {
-            let Some(queue) = &change.queue else { continue };
-            let (Some(Some(old)), Some(new), Some(parent)) =
-                (queue.parents.first(), &queue.new, candidate.parents.first())
-            else {
+            let Some(QueueChange { parents, new: Some(new), .. }) = &change.queue else { continue };
+            let (Some(Some(old)), Some(parent)) = (parents.first(), candidate.parents.first()) else {
+                for step in rules::settled(&change.loop_id, new) {
+                    let proof = self.proof(&step.identity);
+                    subject.proofs.extend(proof.map(|proof| (step.identity, proof)));
+                }
                 continue;
             };
             let Ok(step) = legal(old, new) else { continue };
@@ -108,18 +110,18 @@ impl<'a> Judge<'a> {
             if let Some(other) = all.into_iter().find(|change| change.path != path) {
                 subject.besides.insert(change.loop_id.clone(), shown(BStr::new(&other.path)));
             }
-            match Receipt::read(&self.layout.receipt_dir(&step.identity.key())) {
-                Ok(None) => {}
-                Ok(Some(receipt)) => {
-                    let verdict = receipt.verdict();
-                    subject.proofs.insert(step.identity, Proof::Receipt(receipt.id, verdict));
-                }
-                Err(error) => {
-                    subject.proofs.insert(step.identity, Proof::Unreadable(error.to_string()));
-                }
-            }
+            let proof = self.proof(&step.identity);
+            subject.proofs.extend(proof.map(|proof| (step.identity, proof)));
         }
         Ok(subject)
+    }
+
+    /// What the receipt of the task says, where there is one.
+    fn proof(&self, identity: &Identity) -> Option<Proof> {
+        match Receipt::read(&self.layout.receipt_dir(&identity.key())) {
+            Ok(receipt) => receipt.map(|receipt| Proof::Receipt(receipt.id.clone(), receipt.verdict())),
+            Err(error) => Some(Proof::Unreadable(error.to_string())),
+        }
     }
 
     /// A path at or below `.devlyn/` of `tree`.

@@ -15,6 +15,9 @@ const ENOUGH: usize = 20;
 /// How many commits are judged with what is known of the ones before.
 const BATCH: usize = 2048;
 
+/// References with these prefixes hold no history of the project.
+const UNJUDGED: [&str; 3] = ["refs/notes/", "refs/devlyn/", "refs/stash"];
+
 /// A reference that moves: where it was and where it goes, as far as there is anything.
 struct Move {
     name: String,
@@ -22,12 +25,12 @@ struct Move {
     new: Option<Oid>,
 }
 
-/// What the push that Git describes on the standard input of `pre-push` does and may not; `remote` is the hook's first
-/// argument.
+/// What the push that Git describes on the standard input of `pre-push` does and may not; `remote` and `url` are the
+/// hook's arguments.
 ///
 /// # Errors
 /// Where the input is none, or a commit cannot be read.
-pub fn judge_push(repo: &Repo, remote: &str, input: &[u8]) -> Result<Vec<Violation>> {
+pub fn judge_push(repo: &Repo, remote: &str, url: &str, input: &[u8]) -> Result<Vec<Violation>> {
     let mut moves = Vec::new();
     for line in text(input)?.lines() {
         // <local ref> <local id> <remote ref> <remote id>; the first may be any revision, spaces and all.
@@ -38,8 +41,11 @@ pub fn judge_push(repo: &Repo, remote: &str, input: &[u8]) -> Result<Vec<Violati
         let old = id(old, line)?.filter(|old| matches!(repo.commit(*old), Ok(Some(_))));
         moves.push(Move { name: name.to_owned(), old, new: id(new, line)? });
     }
-    // A remote that has a name has told what it has when it was last fetched from or pushed to.
-    let named = repo.config(&format!("remote.{remote}.url")).is_some();
+    // A remote that has a name has told what it has when it was last fetched from or pushed to; another place that
+    // `pushurl` names has not.
+    let fetched = repo.config(&format!("remote.{remote}.url")).is_some();
+    let pushed = repo.config_values(&format!("remote.{remote}.pushurl"));
+    let named = fetched && (pushed.is_empty() || repo.config(&format!("remote.{remote}.url")).as_deref() == Some(url));
     judge(repo, &moves, if named { vec![format!("--remotes={remote}")] } else { Vec::new() })
 }
 
@@ -54,7 +60,7 @@ pub fn judge_received(repo: &Repo, input: &[u8]) -> Result<Vec<Violation>> {
         let [old, new, name] = fields[..] else { return Err(unexpected(line)) };
         moves.push(Move { name: name.to_owned(), old: id(old, line)?, new: id(new, line)? });
     }
-    judge(repo, &moves, vec!["--all".to_owned()])
+    judge(repo, &moves, judged_before())
 }
 
 /// What the move of one reference that the arguments of `update` describe does and may not.
@@ -63,7 +69,12 @@ pub fn judge_received(repo: &Repo, input: &[u8]) -> Result<Vec<Violation>> {
 /// As [`judge_push`].
 pub fn judge_update(repo: &Repo, name: &str, old: &str, new: &str) -> Result<Vec<Violation>> {
     let moved = Move { name: name.to_owned(), old: id(old, old)?, new: id(new, new)? };
-    judge(repo, &[moved], vec!["--all".to_owned()])
+    judge(repo, &[moved], judged_before())
+}
+
+/// The history that a server has judged when it came: not what it took without a look.
+fn judged_before() -> Vec<String> {
+    UNJUDGED.iter().map(|prefix| format!("--exclude={prefix}*")).chain(["--all".to_owned()]).collect()
 }
 
 fn judge(repo: &Repo, moves: &[Move], not: Vec<String>) -> Result<Vec<Violation>> {
@@ -130,7 +141,7 @@ pub(super) fn judge_history(
 
 /// Whether a reference with this name leads to history of the project.
 fn holds_history(name: &str) -> bool {
-    !["refs/notes/", "refs/devlyn/", "refs/stash"].iter().any(|prefix| name.starts_with(prefix))
+    !UNJUDGED.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn text(input: &[u8]) -> Result<&str> {

@@ -61,7 +61,11 @@ fn judge_queue(subject: &Subject, change: &LoopChange, queue: &QueueChange, foun
         return;
     }
     match (known.as_slice(), &queue.new) {
-        ([], Some(new)) => found.extend(captured_fault(loop_id, new, queue.captured.as_deref())),
+        ([], Some(new)) => {
+            found.extend(captured_fault(loop_id, new, queue.captured.as_deref()));
+            let steps = settled(loop_id, new);
+            found.extend(steps.iter().filter_map(|step| proof_fault(subject.proofs.get(&step.identity), &path, step)));
+        }
         ([], None) => {}
         (_, new) if subject.merge => found.extend(judge_merged(loop_id, &known, new.as_ref())),
         ([old, ..], Some(new)) => match legal(old, new) {
@@ -87,6 +91,13 @@ pub(super) fn legal(old: &QueueVersion, new: &QueueVersion) -> Result<Transition
     }
     let step = transition(&old.data, &new.data);
     if old.kind == new.kind { step.map_err(Some) } else { Err(Some(step.err().unwrap_or(Illegal::Nothing))) }
+}
+
+/// The rows that a queue file has settled, each as the step that settled it.
+pub(super) fn settled(loop_id: &LoopId, version: &QueueVersion) -> Vec<Transition> {
+    let rows = QueueFile::parse(loop_id, &version.data).ok().flatten().map(|file| file.rows).unwrap_or_default();
+    let settled = rows.into_iter().filter(|row| row.mark != Mark::Pending);
+    settled.map(|row| Transition { identity: row.identity, failure: row.failure }).collect()
 }
 
 fn illegal_fault(path: &str, new: &[u8], illegal: &Illegal) -> Violation {

@@ -43,17 +43,18 @@ pub fn judge_transaction(repo: &Repo, state: &str, input: &[u8]) -> Result<Vec<V
         }
         // What Git tells as the old value is what the writer expects; what counts is what is there.
         let Some(current) = repo.resolve(name)? else { continue };
-        let new = new.parse::<Oid>().ok().filter(|new| !new.is_null());
+        // Not an id: it would become a symbolic reference, which is never on record.
+        let (symbolic, new) = (new.starts_with("ref:"), new.parse::<Oid>().ok().filter(|new| !new.is_null()));
         let fault = |what: &str, remedy: &str| Violation::new(Rule::Ref, name, what, remedy);
         match new {
             Some(new) if new == current => {}
             Some(new) if recorded(repo, name, current, new)? => {}
-            Some(_) => found.push(fault(
+            None if !symbolic && is_packed(repo, name, current) => {}
+            Some(_) | None if symbolic || new.is_some() => found.push(fault(
                 "is moved to something that no record of this repository names",
                 "leave it to `git devlyn`; `git devlyn fsck` says where it belongs",
             )),
-            None if is_packed(repo, name, current) => {}
-            None => found.push(fault(
+            _ => found.push(fault(
                 "is deleted, and with it a captured package or a result",
                 "keep it: it costs nothing, and Git's maintenance packs it",
             )),

@@ -170,6 +170,19 @@ fn h5_a_row_says_what_its_receipt_says() {
 }
 
 #[test]
+fn h5_a_queue_file_that_comes_with_settled_rows_says_what_their_receipts_say() {
+    let lab = Lab::new();
+    lab.with_loop("inv", 2);
+    let queue = lab.queue("inv");
+    lab.git(&["checkout", "-q", "-b", "other", "main~1"]).fine();
+    lab.receipt("inv", "t1", Some("FAILED"));
+    lab.git(&["checkout", "main", "--", "docs"]).fine();
+    let file = "docs/specs/inv/queue.md";
+    lab.commit(file, &accept(&queue, "inv", 1)).refused("H5");
+    lab.commit(file, &fail(&queue, "inv", 1, &lab.key("inv", "t1"))).fine();
+}
+
+#[test]
 fn h5_an_unreadable_receipt_proves_nothing() {
     let lab = Lab::new();
     lab.with_loop("inv", 1);

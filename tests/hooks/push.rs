@@ -193,3 +193,31 @@ fn a_shallow_clone_pushes() {
     let said = lab.run(&clone, PROGRAM, &["verify", "HEAD"], None);
     assert_eq!(said.fine(), "2 commits, no violation");
 }
+
+#[test]
+fn what_a_server_took_without_a_look_is_judged_when_it_becomes_history() {
+    let lab = Lab::new();
+    lab.with_loop("inv", 1);
+    let server = server(&lab);
+    lab.git(&["push", "-q", "origin", "refs/devlyn/captures/inv"]).fine();
+    lab.run(&server, PROGRAM, &["init"], None).fine();
+    smuggle(&lab, "docs/specs/inv/meta.md", "# Changed\n");
+    for aside in ["refs/notes/x", "refs/devlyn/x"] {
+        lab.git(&["push", "-q", "--no-verify", "origin", &format!("HEAD:{aside}")]).fine();
+        lab.git(&["push", "-q", "--no-verify", "origin", "HEAD:refs/heads/bad"]).refused("H7");
+    }
+}
+
+#[test]
+fn what_one_place_has_another_may_not() {
+    let lab = Lab::new();
+    lab.with_loop("inv", 1);
+    server(&lab);
+    smuggle(&lab, "docs/specs/inv/meta.md", "# Changed\n");
+    lab.git(&["push", "-q", "--no-verify", "origin", "main"]).fine();
+    let other = lab.beside("other.git");
+    lab.git(&["clone", "-q", "--bare", "--single-branch", ".", other.to_str().unwrap()]).fine();
+    lab.git_in(&other, &["update-ref", "refs/heads/main", "main~1"]).fine();
+    lab.git(&["config", "remote.origin.pushurl", other.to_str().unwrap()]).fine();
+    lab.git(&["push", "-q", "origin", "main"]).refused("H7");
+}

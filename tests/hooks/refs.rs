@@ -39,6 +39,8 @@ fn maintenance_passes_and_packed_references_stay_guarded() {
     lab.git(&["rev-parse", "--verify", capture]).fine();
     lab.git(&["update-ref", "-d", capture]).refused("Ref");
     lab.git(&["update-ref", capture, "HEAD"]).refused("Ref");
+    lab.git(&["symbolic-ref", capture, "refs/heads/main"]);
+    assert_ne!(lab.git(&["rev-parse", capture]).fine(), lab.head());
     lab.git(&["-c", "core.hooksPath=/dev/null", "update-ref", "-d", capture]).fine();
 }
 
@@ -72,4 +74,15 @@ fn the_guard_is_there_only_where_it_was_asked_for() {
     let env: &[(&str, &OsStr)] = &[("GIT_TRACE", OsStr::new("1"))];
     let said = lab.run_with(&lab.root, "git", &["update-ref", "refs/heads/x", "HEAD"], None, env);
     assert!(!said.err.contains("rev-parse"), "{}", said.err);
+}
+
+#[test]
+fn a_repository_can_be_made_with_the_hooks_in_its_template() {
+    let lab = Lab::plain();
+    lab.devlyn(&["init", "--protect-refs"]).fine();
+    let template = lab.beside("template");
+    std::fs::create_dir(&template).unwrap();
+    std::fs::rename(lab.root.join(".git/hooks"), template.join("hooks")).unwrap();
+    lab.git(&["init", "-q", &format!("--template={}", template.display()), "../made"]).fine();
+    assert!(lab.beside("made/.git/HEAD").exists() && lab.beside("made/.git/hooks/reference-transaction").exists());
 }

@@ -80,9 +80,46 @@ fn a_rebase_that_puts_commits_together_is_judged() {
     lab.git(&["rebase", "--abort"]).fine();
     // A squash asks for its message, and so Git makes it with a `git commit --no-verify` of its own.
     lab.git(&["-c", "sequence.editor=sed -i -e s/^fixup/squash/", "rebase", "-q", "-i", "--autosquash", "HEAD~2"])
-        .fine();
-    let said = lab.devlyn(&["verify", "main..side"]);
-    assert!(said.out.contains(" H4 "), "{}", said.out);
+        .refused("H4");
+}
+
+#[test]
+fn a_message_that_is_asked_for_takes_no_judgement_away() {
+    let lab = lab();
+    smuggle(&lab);
+    let asking =
+        |args: &[&str]| lab.git(&[&["-c", "core.editor=true", "-c", "merge.conflictStyle=merge"], args].concat());
+    asking(&["cherry-pick", "-e", "bad"]).refused("H7");
+    lab.git(&["cherry-pick", "--abort"]);
+    lab.git(&["reset", "-q", "--hard"]).fine();
+    // A conflict that is concluded.
+    lab.git(&["checkout", "-q", "bad"]).fine();
+    lab.write("src/main.txt", "bad\n");
+    lab.git(&["commit", "-qa", "--amend", "--no-verify", "--no-edit"]).fine();
+    lab.git(&["checkout", "-q", "-b", "other", "main"]).fine();
+    lab.commit("src/main.txt", "other\n").fine();
+    assert!(!lab.git(&["rebase", "-q", "other", "bad"]).ok);
+    lab.write("src/main.txt", "both\n");
+    lab.git(&["add", "src/main.txt"]).fine();
+    asking(&["rebase", "--continue"]).refused("H7");
+    lab.git(&["rebase", "--abort"]).fine();
+    lab.git(&["checkout", "-q", "main"]).fine();
+    lab.git(&["merge", "-q", "side"]).fine();
+    asking(&["revert", "--edit", "side"]).refused("H3");
+    lab.git(&["revert", "--abort"]);
+    lab.git(&["reset", "-q", "--hard"]).fine();
+    asking(&["revert", "--edit", "side~1"]).fine();
+    asking(&["merge", "-q", "--edit", "--no-verify", "bad~1"]).fine();
+}
+
+#[test]
+fn a_date_in_seconds_takes_no_judgement_away() {
+    let lab = lab();
+    smuggle(&lab);
+    let date: &[(&str, &std::ffi::OsStr)] = &[("GIT_AUTHOR_DATE", "@1700000000 +0000".as_ref())];
+    lab.run_with(&lab.root, "git", &["cherry-pick", "bad"], None, date).refused("H7");
+    lab.git(&["cherry-pick", "--abort"]).fine();
+    lab.run_with(&lab.root, "git", &["merge", "-q", "--no-edit", "side"], None, date).fine();
 }
 
 #[test]
