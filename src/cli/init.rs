@@ -19,7 +19,11 @@ pub(super) fn run(asked: &Init) -> Reply {
         .and_then(|repo| hook::init(&repo, options, git_version(&here())?));
     match done {
         Ok(report) => {
-            let status = if asked.uninstall { "UNINSTALLED" } else { "INSTALLED" };
+            let status = match (asked.uninstall, report.managed) {
+                (true, _) => "UNINSTALLED",
+                (false, true) => "MANAGED",
+                (false, false) => "INSTALLED",
+            };
             let object = json!({
                 "status": status, "hooks": report.hooks.to_string_lossy(), "dry_run": report.dry_run,
                 "steps": report.steps, "left": report.left,
@@ -33,7 +37,7 @@ pub(super) fn run(asked: &Init) -> Reply {
 fn told(report: &InitReport, uninstall: bool) -> String {
     let would = if report.dry_run { "would " } else { "" };
     let mut lines: Vec<String> = report.steps.iter().map(|step| format!("{would}{step}")).collect();
-    if report.steps.is_empty() {
+    if report.steps.is_empty() && !report.managed {
         let state = if uninstall { "nothing of git devlyn is installed" } else { "everything is in place" };
         lines.push(format!("{state}: {}", report.hooks.display()));
     }

@@ -25,6 +25,13 @@ impl Repo {
         path.filter(|path| !path.as_os_str().is_empty())
     }
 
+    /// Whether the repository's own configuration, and not only the user's, has `key`.
+    #[must_use]
+    pub fn config_here(&self, key: &str) -> bool {
+        let own = |meta: &gix::config::file::Metadata| meta.source == gix::config::Source::Local;
+        self.inner.config_snapshot().plumbing().strings_filter(key, own).is_some()
+    }
+
     /// All values of `key` in the configuration.
     #[must_use]
     pub fn config_values(&self, key: &str) -> Vec<String> {

@@ -35,7 +35,9 @@ pub fn run_local(hooks: &Path, event: Event, args: &[OsString], input: Option<&[
     let executable =
         std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     // Where Git calls the file of that name besides, because ours is no file, it is not called twice.
-    if !executable || !is_shim(&hooks.join(event.name()), event) {
+    // The pre-commit framework keeps what was there under a name of its own, and calls it.
+    let legacy = format!("{}.legacy", event.name());
+    if !executable || ![event.name(), &legacy].iter().any(|name| is_shim(&hooks.join(name), event)) {
         return Ok(Chained::None);
     }
     let mut child = match start(command(path.as_os_str()), args, input.is_some()) {

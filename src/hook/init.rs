@@ -23,6 +23,9 @@ const EXCLUDE_ALONE: &str = "# git devlyn init: the evidence of tasks; there was
 const NOTES_SHOWN: &str = "devlyn.notesShown";
 const DISPLAY: &str = "notes.displayRef";
 
+/// Stands in a directory that we made, so that only such a one is taken away again.
+const MADE: &str = ".made-by-git-devlyn";
+
 /// The hooks that are installed; `update` would judge again what `pre-receive` has judged.
 const EVENTS: [Event; 6] = [
     Event::PreCommit,
@@ -57,6 +60,8 @@ pub struct InitReport {
     pub dry_run: bool,
     /// Where hook files are looked for.
     pub hooks: PathBuf,
+    /// Whether another tool manages that directory, so that nothing was written to it.
+    pub managed: bool,
 }
 
 /// One change.
@@ -116,7 +121,8 @@ impl Serialize for Step {
 /// # Errors
 /// Where a file is in the way, or a step fails; the steps before it are done, and a second run goes on.
 pub fn init(repo: &Repo, options: Init, git: (u32, u32)) -> Result<InitReport> {
-    let mut report = InitReport { steps: vec![], left: vec![], dry_run: options.dry_run, hooks: repo.hooks_dir() };
+    let mut report =
+        InitReport { steps: vec![], left: vec![], dry_run: options.dry_run, hooks: repo.hooks_dir(), managed: false };
     if options.uninstall {
         uninstall(repo, &mut report)?;
     } else {
@@ -135,7 +141,7 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
     let dir = report.hooks.clone();
     if git >= CONFIGURED_SINCE {
         // Files of an init under an older Git would judge everything twice.
-        remove_shims(repo, &dir, report);
+        remove_shims(&dir, report);
         for event in events {
             let section = section(event);
             for (key, value) in [("event", event.name().to_owned()), ("command", command(event))] {
@@ -148,20 +154,24 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
     } else if let Some(manager) = manager(&dir) {
         leave(manager, events, &dir, report);
     } else {
-        let missing: Vec<&Path> = dir.ancestors().take_while(|above| !above.is_dir()).collect();
-        report.steps.extend(missing.into_iter().rev().map(|above| Step::MakeDir(above.to_owned())));
+        make_missing(&dir, report);
         for event in events {
             plan_shim(&dir, event, report)?;
         }
-        if repo.configured_hooks_dir().is_some() {
+        if let Some(configured) = repo.configured_hooks_dir() {
+            let of_each =
+                if configured.is_relative() { "; every other worktree looks in a directory of its own" } else { "" };
             report.left.push(format!(
-                "core.hooksPath is set: {} may serve other repositories, or be part of this one's files",
+                "core.hooksPath is set: {} may serve other repositories, or be part of this one's files{of_each}",
                 dir.display()
             ));
         }
     }
     let exclude = repo.common_dir().join("info/exclude");
     if !repo.ignores_folder_here(".devlyn")? {
+        if let Some(folder) = exclude.parent() {
+            make_missing(folder, report);
+        }
         let (text, bytes) = match read(&exclude)? {
             Some(bytes) => (EXCLUDE, bytes),
             None => (EXCLUDE_ALONE, Vec::new()),
@@ -175,8 +185,28 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
     Ok(())
 }
 
+/// The directories on the way to `dir` that are missing, and itself.
+fn make_missing(dir: &Path, report: &mut InitReport) {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|above| !above.is_dir()).collect();
+    report.steps.extend(missing.into_iter().rev().map(|above| Step::MakeDir(above.to_owned())));
+}
+
+/// Takes away what we made: `dir` and those above it, where nothing is left in them but `removed` files of ours.
+fn remove_made(dir: &Path, mut removed: usize, report: &mut InitReport) {
+    for above in dir.ancestors().take_while(|above| above.join(MADE).is_file()) {
+        if !std::fs::read_dir(above).is_ok_and(|entries| entries.count() == removed + 1) {
+            report.steps.push(Step::Remove(above.join(MADE)));
+            removed = 0;
+            continue;
+        }
+        report.steps.push(Step::RemoveDir(above.to_owned()));
+        removed = 1;
+    }
+}
+
 fn leave(manager: Manager, events: impl Iterator<Item = Event>, dir: &Path, report: &mut InitReport) {
     let name = manager.name();
+    report.managed = true;
     report.left.push(format!("{} is managed by {name} and was not written to; add there:", dir.display()));
     for event in events.filter(|event| manager.knows(*event)) {
         let (file, line) = manager.line(event);
@@ -194,14 +224,13 @@ fn plan_shim(dir: &Path, event: Event, report: &mut InitReport) -> Result<()> {
         }
         return Ok(());
     }
+    if std::fs::symlink_metadata(&kept).is_ok() {
+        return Err(HookError::Input(format!(
+            "{} is in the way: a hook that is kept has that name and is called; move it away",
+            kept.display()
+        )));
+    }
     if std::fs::symlink_metadata(&path).is_ok() {
-        if std::fs::symlink_metadata(&kept).is_ok() {
-            return Err(HookError::Input(format!(
-                "{} is in the way: {} would be kept under that name; move one of them away",
-                kept.display(),
-                path.display()
-            )));
-        }
         report.steps.push(Step::Keep(path.clone(), kept));
     }
     report.steps.push(Step::Write(path, event));
@@ -210,13 +239,13 @@ fn plan_shim(dir: &Path, event: Event, report: &mut InitReport) -> Result<()> {
 
 fn uninstall(repo: &Repo, report: &mut InitReport) -> Result<()> {
     let dir = report.hooks.clone();
-    remove_shims(repo, &dir, report);
+    remove_shims(&dir, report);
     let common = repo.common_dir().join("hooks");
     if common != dir {
-        remove_shims(repo, &common, report);
+        remove_shims(&common, report);
     }
     for event in Event::ALL {
-        if repo.config(&format!("{}.command", section(event))).is_some() {
+        if repo.config_here(&format!("{}.command", section(event))) {
             report.steps.push(Step::UnsetSection(section(event)));
         }
     }
@@ -224,7 +253,9 @@ fn uninstall(repo: &Repo, report: &mut InitReport) -> Result<()> {
     if let Some(bytes) = read(&exclude)? {
         let at = |text: &str| gix::bstr::ByteSlice::find(&*bytes, text);
         if bytes == EXCLUDE_ALONE.as_bytes() {
+            let folder = exclude.parent().map(Path::to_owned).unwrap_or_default();
             report.steps.push(Step::Include(exclude, None));
+            remove_made(&folder, 1, report);
         } else if let Some(start) = at(EXCLUDE) {
             let rest = [&bytes[..start], &bytes[start + EXCLUDE.len()..]].concat();
             report.steps.push(Step::Include(exclude, Some(rest)));
@@ -237,7 +268,7 @@ fn uninstall(repo: &Repo, report: &mut InitReport) -> Result<()> {
     Ok(())
 }
 
-fn remove_shims(repo: &Repo, dir: &Path, report: &mut InitReport) {
+fn remove_shims(dir: &Path, report: &mut InitReport) {
     let before = report.steps.len();
     for event in Event::ALL {
         let (path, kept) = (dir.join(event.name()), local(dir, event));
@@ -249,25 +280,16 @@ fn remove_shims(repo: &Repo, dir: &Path, report: &mut InitReport) {
             report.left.push(format!("{path} is not as git devlyn wrote it; it and {kept} were left as they are"));
         }
     }
-    // Folders that held nothing else were made for them.
-    let mut removed = report.steps[before..].iter().filter(|step| matches!(step, Step::Remove(_))).count();
-    for above in dir.ancestors() {
-        let ours = above == dir || inside(above, repo.work_dir()) || inside(above, repo.common_dir());
-        if removed == 0 || !ours || !std::fs::read_dir(above).is_ok_and(|entries| entries.count() == removed) {
-            break;
-        }
-        report.steps.push(Step::RemoveDir(above.to_owned()));
-        removed = 1;
-    }
-}
-
-fn inside(path: &Path, dir: &Path) -> bool {
-    path != dir && path.starts_with(dir)
+    let removed = report.steps[before..].iter().filter(|step| matches!(step, Step::Remove(_))).count();
+    remove_made(dir, removed, report);
 }
 
 fn apply(repo: &Repo, step: &Step) -> Result<()> {
     match step {
-        Step::MakeDir(path) => std::fs::create_dir(path).map_err(HookError::io(path)),
+        Step::MakeDir(path) => {
+            std::fs::create_dir(path).map_err(HookError::io(path))?;
+            Ok(write_bytes(&path.join(MADE), b"")?)
+        }
         // Both names for a moment: at no time is the hook that was there not called.
         Step::Keep(from, to) => match std::fs::hard_link(from, to) {
             Ok(()) => Ok(()),
@@ -276,19 +298,18 @@ fn apply(repo: &Repo, step: &Step) -> Result<()> {
         Step::Write(path, event) => write_shim(path, *event),
         Step::Restore(from, to) => std::fs::rename(from, to).map_err(HookError::io(to)),
         Step::Remove(path) => Ok(remove_file(path)?),
-        Step::RemoveDir(path) => std::fs::remove_dir(path).map_err(HookError::io(path)),
+        Step::RemoveDir(path) => {
+            remove_file(&path.join(MADE))?;
+            std::fs::remove_dir(path).map_err(HookError::io(path))
+        }
         Step::Exclude(path, bytes) | Step::Include(path, Some(bytes)) => {
-            if let Some(folder) = path.parent() {
-                crate::store::make_dir(folder)?;
-            }
-            Ok(write_bytes(path, bytes)?)
+            // Whoever made it a link, or chose its rights, finds it so.
+            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let rights = std::fs::metadata(&real).map(|meta| meta.permissions());
+            write_bytes(&real, bytes)?;
+            rights.map_or(Ok(()), |rights| std::fs::set_permissions(&real, rights)).map_err(HookError::io(&real))
         }
-        Step::Include(path, None) => {
-            remove_file(path)?;
-            // Where the folder holds nothing else it was made for this file.
-            let _ = path.parent().map(std::fs::remove_dir);
-            Ok(())
-        }
+        Step::Include(path, None) => Ok(remove_file(path)?),
         Step::Set(key, value) if key == DISPLAY => change_config(repo, &["--add", key, value]),
         Step::Set(key, value) => change_config(repo, &["--replace-all", key, value]),
         Step::Unset(key, value) => change_config(repo, &["--fixed-value", "--unset", key, value]),

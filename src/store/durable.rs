@@ -234,7 +234,7 @@ mod tests {
     fn a_line_is_never_appended_to_one_that_was_cut_off() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        fs::write(&path, "one\ntw").unwrap();
+        write_bytes(&path, b"one\ntw").unwrap();
         append_line(&path, "three").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
     }

@@ -328,3 +328,55 @@ fn notes_that_somebody_else_asked_for_stay() {
     lab.devlyn(&["init", "--uninstall"]).fine();
     same(&snapshot(&lab.root), &before, "as it was");
 }
+
+#[test]
+fn what_is_the_users_own_stays_whatever_it_looks_like() {
+    // A file with the name under which a hook would be kept.
+    let lab = Lab::plain();
+    let kept = lab.root.join(".git/hooks/pre-commit.local");
+    hook(&kept, "#!/bin/sh\necho mine\n");
+    let before = snapshot(&lab.root);
+    let said = lab.devlyn(&["init"]);
+    assert!(
+        said.code == Some(1) && format!("{}{}", said.out, said.err).contains("pre-commit.local is in the way"),
+        "{}",
+        said.err
+    );
+    lab.devlyn(&["init", "--uninstall"]).fine();
+    same(&snapshot(&lab.root), &before, "as it was");
+
+    // Folders that were empty, a link and the rights of a file, a word in a comment.
+    let lab = Lab::plain();
+    lab.git(&["rm", "-q", ".gitignore"]).fine();
+    fs::remove_dir_all(lab.root.join(".git/hooks")).unwrap();
+    hook(&lab.root.join(".git/hooks/post-commit"), "#!/bin/sh\n# we no longer use husky or lefthook\n");
+    fs::remove_file(lab.root.join(".git/hooks/post-commit")).unwrap();
+    let exclude = lab.root.join(".git/info/exclude");
+    let real = lab.beside("exclude");
+    put(&real, "*.tmp\n");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_file(&exclude).unwrap();
+    symlink(&real, &exclude).unwrap();
+    there_and_back(&lab, &lab.root, &[]);
+    assert!(
+        fs::symlink_metadata(&exclude).unwrap().is_symlink() && fs::read_to_string(&real).unwrap().contains(".devlyn")
+    );
+
+    let lab = Lab::plain();
+    hook(&lab.root.join(".git/hooks/post-commit"), "#!/bin/sh\n# we no longer use husky or lefthook\n");
+    there_and_back(&lab, &lab.root, &[]);
+    assert!(lab.root.join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_kept_hook_is_called_when_the_framework_comes_later() {
+    let lab = Lab::plain();
+    let hooks = lab.root.join(".git/hooks");
+    hook(&hooks.join("pre-commit"), "#!/bin/sh\necho kept >> ../log\n");
+    lab.devlyn(&["init"]).fine();
+    // What `pre-commit install` does.
+    fs::rename(hooks.join("pre-commit"), hooks.join("pre-commit.legacy")).unwrap();
+    hook(&hooks.join("pre-commit"), "#!/bin/sh\nexec \"$0.legacy\" \"$@\"\n");
+    lab.git(&["commit", "-q", "--allow-empty", "-m", "x"]).fine();
+    assert_eq!(fs::read_to_string(lab.beside("log")).unwrap(), "kept\n");
+}
