@@ -76,6 +76,11 @@ fn own_worktree(repo: &Repo, receipt: &Receipt) -> Result<Repo> {
         let why = format!("belongs to the repository {}", work.common_dir().display());
         return Err(AcceptanceError::Worktree { path: receipt.worktree.clone(), why });
     }
+    if let Some(own) = receipt.worktree_gitdir.as_ref().filter(|own| *own != work.git_dir()) {
+        let why =
+            format!("has the Git directory {}, and was allocated with {}", work.git_dir().display(), own.display());
+        return Err(AcceptanceError::Worktree { path: receipt.worktree.clone(), why });
+    }
     Ok(work)
 }
 

@@ -4,7 +4,7 @@ use super::args::Report;
 use super::reply::Reply;
 use super::{repository, text};
 use crate::package::LoopId;
-use crate::store::Layout;
+use crate::store::{Layout, read_bytes};
 use crate::view::{Captures, Queue};
 
 pub(super) fn run(asked: &Report) -> Reply {
@@ -26,10 +26,10 @@ pub(super) fn run(asked: &Report) -> Reply {
     let mut pages = Vec::new();
     for id in loops {
         let path = layout.report(&id);
-        match std::fs::read_to_string(&path) {
-            Ok(page) => pages.push((id, path, page)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Reply::blocked(format!("{}: {error}", path.display())),
+        match read_bytes(&path) {
+            Ok(Some(page)) => pages.push((id, path, String::from_utf8_lossy(&page).into_owned())),
+            Ok(None) => {}
+            Err(error) => return Reply::blocked(error),
         }
     }
     if pages.is_empty() {

@@ -7,7 +7,7 @@ use super::remote::REMOTE;
 use super::select::{LoopMode, Next};
 use crate::acceptance;
 use crate::exchange::Packet;
-use crate::git::Oid;
+use crate::git::{Head, Oid};
 use crate::os::{of_the_machine, tree, writers};
 use crate::package::{Delivery, FileState, Source, sha256_hex};
 use crate::store::{Lock, Receipt, StoreError, Verdict, is_there, read_state, sync_dir};
@@ -106,6 +106,9 @@ impl Controller<'_> {
                 }
             }
         }
+        if stage < Stage::Submitted {
+            self.on_own_branch(held)?;
+        }
         let packet = self.packet(view, task, held)?;
         if stage < Stage::Submitted {
             self.still_ready(view, task, held)?;
@@ -127,7 +130,18 @@ impl Controller<'_> {
                 "{} is not the worktree that was allocated; bring that one back, or plan the work again",
                 place.display()
             )),
-            _ => Ok(()),
+            _ => held.checkout(self.repo).git_dir().map(|_| ()).map_err(in_phase("worktree")),
+        }
+    }
+
+    /// Whether the worktree is on no branch but its own: what an executor commits on another one is on somebody else's.
+    fn on_own_branch(&self, held: &Held) -> Result<(), Waits> {
+        let (own, place) = (&held.receipt.branch, held.receipt.worktree.display());
+        match self.repo.head_of(&held.checkout(self.repo)).map_err(in_phase("worktree"))? {
+            Head::Branch(other, _) | Head::Unborn(other) if other != *own => Err(format!(
+                "{place} has {other} checked out, and not {own}; `git -C {place} switch {own}`, and drain again"
+            )),
+            Head::Branch(..) | Head::Unborn(_) | Head::Detached(_) => Ok(()),
         }
     }
 
@@ -176,7 +190,7 @@ impl Controller<'_> {
         }
         // A `git` of the executor's that was ended with it leaves locks, and nobody uses the worktree now.
         if self.repo.release_branch(&receipt.branch) {
-            let _ = self.repo.checkout(&receipt.worktree).release_locks();
+            let _ = held.checkout(self.repo).release_locks();
         }
         // What was cut off in the middle of its writing is no submission; it is kept, and its executor runs again.
         let path = held.dir.submission();
@@ -277,7 +291,7 @@ impl Controller<'_> {
         let terminal = commit_terminal(self.repo, self.layout, identity, receipt).map_err(&phase)?;
         self.tell(identity, format!("terminal {terminal}"));
         // The notes come before it is attached: afterwards nobody would come back for some that a crash left out.
-        let checkout = self.repo.checkout(&receipt.worktree);
+        let checkout = held.checkout(self.repo);
         let (checked_out, noted) = std::thread::scope(|scope| {
             // Neither needs the other, and both wait for something else most of their time.
             let checking_out = scope.spawn(|| check_out(&checkout, receipt, terminal));

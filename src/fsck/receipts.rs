@@ -4,7 +4,7 @@ use super::ground::{Ground, Owned};
 use super::{Findings, Result, results, typed};
 use crate::os::tree::identity;
 use crate::shell;
-use crate::store::{Allocation, Receipt, ReceiptDir};
+use crate::store::{Allocation, Receipt, ReceiptDir, read_bytes};
 use crate::task::leftover;
 
 pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> {
@@ -33,7 +33,7 @@ pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> 
                     if receipt.is_bound() {
                         results::check(ground, dir, receipt, &mut notes, findings)?;
                     } else {
-                        active(ground, receipt, findings)?;
+                        active(ground, dir, receipt, findings)?;
                     }
                 }
             }
@@ -110,7 +110,14 @@ fn scratch(receipt: &Receipt, dir: &ReceiptDir, findings: &mut Findings) {
 }
 
 /// What is kept of a task that has no result yet.
-fn active(ground: &Ground<'_>, receipt: &Receipt, findings: &mut Findings) -> Result<()> {
+fn active(ground: &Ground<'_>, dir: &ReceiptDir, receipt: &Receipt, findings: &mut Findings) -> Result<()> {
+    if let Err(error) = read_bytes(&dir.executions()) {
+        findings.error(
+            dir.executions().display(),
+            error.to_string(),
+            "move it away; whether an execution ended is not known without it, and the task waits until it is",
+        );
+    }
     let name = format!("refs/heads/{}", receipt.branch);
     let baseline = receipt.baseline;
     let head = ground.repo.resolve(&name)?;

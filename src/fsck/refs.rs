@@ -7,7 +7,7 @@ use super::ground::{Ground, children};
 use super::{Findings, Result, typed};
 use crate::package::{Identity, Key, LoopId};
 use crate::shell;
-use crate::store::Layout;
+use crate::store::{Layout, Receipt};
 
 /// Where our references have their files, where they have some.
 const FOLDERS: [&str; 3] = ["refs/devlyn", "refs/heads/devlyn", "refs/notes/devlyn"];
@@ -115,6 +115,18 @@ pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> 
                 if let Ok(loop_id) = LoopId::new(loop_name)
                     && std::fs::symlink_metadata(ground.layout.record(&loop_id)).is_ok()
                 {
+                    continue;
+                }
+                let of_it = |receipt: &Receipt| receipt.task.split_once('.').is_some_and(|(of, _)| of == loop_name);
+                if let Some((dir, _)) = ground.readable().find(|(_, receipt)| of_it(receipt)) {
+                    findings.error(
+                        name,
+                        format!("is a capture whose add record is gone, and {} is of that loop", dir.receipt().display()),
+                        format!(
+                            "put devlyn-loops/{loop_name}/added.json in the common Git directory back from a backup; until \
+                             then nothing is drained"
+                        ),
+                    );
                     continue;
                 }
                 findings.warning(

@@ -5,7 +5,7 @@ use super::{Findings, Result, typed};
 use crate::exchange::{Attempt, last_attempt};
 use crate::git::MAKING;
 use crate::os::tree::identity;
-use crate::store::{Allocation, Delivery, Receipt, ReceiptDir};
+use crate::store::{Allocation, Delivery, Receipt, ReceiptDir, read_bytes};
 
 pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> {
     let owned = ground.readable().filter(|(dir, receipt)| {
@@ -80,8 +80,10 @@ fn one(ground: &Ground<'_>, dir: &ReceiptDir, receipt: &Receipt, findings: &mut 
 
 /// Whether somebody may be in the middle of something there.
 fn executing(dir: &ReceiptDir) -> bool {
-    let log = std::fs::read(dir.executions()).unwrap_or_default();
-    last_attempt(&String::from_utf8_lossy(&log)) == Attempt::Open
+    match read_bytes(&dir.executions()) {
+        Ok(log) => last_attempt(&String::from_utf8_lossy(&log.unwrap_or_default())) == Attempt::Open,
+        Err(_) => true,
+    }
 }
 
 /// Worktrees that an interrupted allocation left and that no receipt tells of.

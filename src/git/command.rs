@@ -22,6 +22,7 @@ pub struct Git {
     input: Option<Vec<u8>>,
     config: Vec<String>,
     limit: Option<Duration>,
+    undisturbed: bool,
 }
 
 /// What a `git` that ended said.
@@ -47,7 +48,15 @@ impl Git {
     /// A call that runs in `dir`, which alone decides the repository.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), args: Vec::new(), env: Vec::new(), input: None, config: Vec::new(), limit: None }
+        Self {
+            dir: dir.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            input: None,
+            config: Vec::new(),
+            limit: None,
+            undisturbed: false,
+        }
     }
 
     /// One more argument.
@@ -93,6 +102,13 @@ impl Git {
         self
     }
 
+    /// The same, so that an interrupt on the terminal does not reach it: it ends by itself, and soon.
+    #[must_use]
+    pub fn undisturbed(mut self) -> Self {
+        self.undisturbed = true;
+        self
+    }
+
     /// The command, ready to be started by this module or kept open by [`super::refs`].
     pub(super) fn command(&self) -> Command {
         #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns git")]
@@ -104,6 +120,9 @@ impl Git {
         command.args(["-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
         for setting in &self.config {
             command.arg("-c").arg(setting);
+        }
+        if self.undisturbed {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         command.args(&self.args).envs(self.env.iter().map(|(key, value)| (key, value)));
         command

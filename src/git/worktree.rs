@@ -29,6 +29,8 @@ pub struct Worktree {
 #[derive(Debug, Clone)]
 pub struct Checkout {
     path: PathBuf,
+    /// The Git directory that it must have, whatever the `.git` in it says.
+    pinned: Option<PathBuf>,
 }
 
 impl Repo {
@@ -64,7 +66,8 @@ impl Repo {
         let name = format!("refs/heads/{branch}");
         // Not by `worktree add -b`: that would start another process for it, which knows of no flushing.
         self.update_refs(&[RefChange::Create { name: name.clone(), new: start }])?;
-        let call = self.git().args(["worktree", "add", "-q", "--lock", "--reason", MAKING]);
+        // An interrupt on the terminal is for the drain to hear: half a worktree would have to be recovered by hand.
+        let call = self.git().undisturbed().args(["worktree", "add", "-q", "--lock", "--reason", MAKING]);
         match call.arg(path).arg(branch).run() {
             Ok(_) => Ok(self.checkout(path)),
             Err(error) => {
@@ -104,15 +107,26 @@ impl Repo {
     /// The worktree at `path`, which need not be there.
     #[must_use]
     pub fn checkout(&self, path: &Path) -> Checkout {
-        Checkout { path: path.to_owned() }
+        Checkout { path: path.to_owned(), pinned: None }
     }
 }
 
 impl Checkout {
-    /// A call of `git` in it, which finds the repository from there.
+    /// The same, with the Git directory that it was allocated with. Whoever works in it can make its `.git` lead to
+    /// another one, the user's own, and what is done in it would be done there.
+    #[must_use]
+    pub fn pinned(self, git_dir: Option<&Path>) -> Self {
+        Self { pinned: git_dir.map(Path::to_owned), ..self }
+    }
+
+    /// A call of `git` in it, which finds the repository from there where it has no Git directory of its own.
     #[must_use]
     pub fn git(&self) -> Git {
-        Git::new(&self.path)
+        let call = Git::new(&self.path);
+        match &self.pinned {
+            Some(git_dir) => call.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &self.path),
+            None => call,
+        }
     }
 
     /// Its top.
@@ -124,7 +138,7 @@ impl Checkout {
     /// Its Git directory, absolute and without links, as the `.git` file in it names it.
     ///
     /// # Errors
-    /// Where it is no linked worktree.
+    /// Where it is no linked worktree, or its `.git` leads to another one than it must.
     pub fn git_dir(&self) -> Result<PathBuf> {
         let dot_git = self.path.join(".git");
         let text = std::fs::read(&dot_git).map_err(GitError::io(&dot_git))?;
@@ -133,7 +147,14 @@ impl Checkout {
             .map(|rest| path_of(rest.trim_end_with(|c| c == '\n' || c == '\r')))
             .ok_or_else(|| GitError::Object(format!("{} names no Git directory", dot_git.display())))?;
         let named = self.path.join(named);
-        std::fs::canonicalize(&named).map_err(GitError::io(named))
+        let named = std::fs::canonicalize(&named).map_err(GitError::io(named))?;
+        match &self.pinned {
+            Some(own) if *own != named => {
+                let (dot_git, named, own) = (dot_git.display(), named.display(), own.display());
+                Err(GitError::Object(format!("{dot_git} leads to {named}; write `gitdir: {own}` into it")))
+            }
+            _ => Ok(named),
+        }
     }
 
     /// Takes the lock of [`Repo::add_worktree`] away.
@@ -209,7 +230,7 @@ impl Checkout {
     /// Whether every file that differs between `old` and `new` is the one or the other, missing, or the beginning of the
     /// new one: what a `git` leaves that was killed while it went from `old` to `new`, and nobody else's work.
     fn half_way(&self, old: Oid, new: Oid) -> Result<bool> {
-        let repo = Repo::at(&self.path)?;
+        let repo = self.repository()?;
         for change in repo.changes(old, new)? {
             let Ok(name) = change.path.to_str() else { return Ok(false) };
             let Some(blob) = repo.file(new, name)? else { return Ok(false) };
@@ -229,9 +250,15 @@ impl Checkout {
         Ok(true)
     }
 
+    /// The repository that it is a worktree of.
+    fn repository(&self) -> Result<Repo> {
+        self.git_dir()?;
+        Repo::at(&self.path)
+    }
+
     /// Puts the files that differ between `old` and `new` into index and checkout as `new` holds them, whatever they are.
     fn finish_files(&self, old: Oid, new: Oid) -> Result<()> {
-        let repo = Repo::at(&self.path)?;
+        let repo = self.repository()?;
         let (mut info, mut names) = (Vec::new(), Vec::new());
         let listed = self.git().args(["ls-tree", "-r", "-z", &new.to_string()]).run()?.stdout;
         let changes = repo.changes(old, new)?;

@@ -145,18 +145,21 @@ pub fn set_aside(dir: &ReceiptDir) -> Result<(), CustodyError> {
     Ok(sync_dir(dir.path())?)
 }
 
+/// Whether the list beside the copies is `files`.
+fn listed(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
+    let manifest = dir.manifest();
+    let changed = |why: &str| CustodyError::Changed(manifest.clone(), why.to_owned());
+    let (listed, _) = super::read_state(&manifest)?.ok_or_else(|| changed("is missing"))?;
+    let listed: Files = serde_json::from_value(listed.into()).map_err(|error| changed(&error.to_string()))?;
+    if listed == *files { Ok(()) } else { Err(changed("lists other evidence than the receipt")) }
+}
+
 /// Holds the copies against `files` and the list beside them.
 ///
 /// # Errors
 /// Where a copy is missing, changed, of another mode, a link, or the list tells something else.
 pub fn verify(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
-    let manifest = dir.manifest();
-    let changed = |why: &str| CustodyError::Changed(manifest.clone(), why.to_owned());
-    let (listed, _) = super::read_state(&manifest)?.ok_or_else(|| changed("is missing"))?;
-    let listed: Files = serde_json::from_value(listed.into()).map_err(|error| changed(&error.to_string()))?;
-    if listed != *files {
-        return Err(changed("lists other evidence than the receipt"));
-    }
+    listed(dir, files)?;
     let all: Vec<String> = files.keys().cloned().collect();
     collect(&dir.custody(), &all).map_err(|error| match error {
         CustodyError::Store(error) => CustodyError::Store(error),
@@ -169,6 +172,29 @@ pub fn verify(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
             let why =
                 if found.sha256 == record.sha256 { "has another mode than was bound" } else { "is not what was bound" };
             return Err(CustodyError::Changed(place, why.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the copies of `files` are all there, each as long as it was and with the rights that it had, and the list
+/// beside them says the same: what can be told without reading them.
+///
+/// # Errors
+/// As [`verify`].
+pub fn present(dir: &ReceiptDir, files: &Files) -> Result<(), CustodyError> {
+    listed(dir, files)?;
+    for (path, record) in files {
+        let place = dir.custody().join(path);
+        let changed = |why: &str| CustodyError::Changed(place.clone(), why.to_owned());
+        match fs::symlink_metadata(&place) {
+            Ok(meta) if !meta.is_file() => return Err(changed("is no regular file")),
+            Ok(meta) if meta.len() != record.bytes || meta.permissions().mode() & 0o7777 != record.mode => {
+                return Err(changed("is not what was bound"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(changed("is missing")),
+            Err(error) => return Err(StoreError::io(&place)(error).into()),
         }
     }
     Ok(())

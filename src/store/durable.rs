@@ -19,7 +19,7 @@ const LARGEST: u64 = 64 << 20;
 ///
 /// # Errors
 /// Where it is no regular file, a symbolic link, larger than 64 MiB, or cannot be read.
-fn read_regular(path: &Path) -> Result<Option<Vec<u8>>> {
+pub fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -49,7 +49,7 @@ pub type StateFile = (Map<String, Value>, Vec<u8>);
 /// # Errors
 /// Where it is no regular file or no strict JSON object.
 pub fn read_state(path: &Path) -> Result<Option<StateFile>> {
-    let Some(bytes) = read_regular(path)? else { return Ok(None) };
+    let Some(bytes) = read_bytes(path)? else { return Ok(None) };
     let object = json::parse_object(&bytes).map_err(|error| StoreError::invalid(path, error))?;
     Ok(Some((object, bytes)))
 }

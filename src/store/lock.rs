@@ -56,8 +56,12 @@ fn open(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
         make_dir(folder)?;
     }
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    OpenOptions::new().append(true).create(true).custom_flags(flags).open(path).map_err(StoreError::io(path))
+    // Without the second flag the opening of a FIFO would wait for a reader.
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    let open = || OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
+    let file = open().map_err(StoreError::io(path))?;
+    let meta = file.metadata().map_err(StoreError::io(path))?;
+    if meta.is_file() { Ok(file) } else { Err(StoreError::invalid(path, "is no regular file, so it is no lock")) }
 }
 
 #[cfg(test)]

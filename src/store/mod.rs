@@ -11,10 +11,10 @@ mod records;
 
 use std::path::{Path, PathBuf};
 
-pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, set_aside, take, unchanged, verify};
+pub use custody::{CustodyError, Evidence, FileRecord, Files, collect, present, set_aside, take, unchanged, verify};
 pub use durable::{
-    StateFile, append_line, is_temporary, is_there, make_dir, read_state, remove_file, sync_dir, write_bytes,
-    write_state,
+    StateFile, append_line, is_temporary, is_there, make_dir, read_bytes, read_state, remove_file, sync_dir,
+    write_bytes, write_state,
 };
 pub use layout::{Layout, ReceiptDir};
 pub use lock::Lock;

@@ -150,7 +150,7 @@ fn judge(repo: &Repo, receipt: &Receipt, document: &Acceptance, inside: String) 
 /// # Errors
 /// Where it has not.
 pub(super) fn checked_out(repo: &Repo, receipt: &Receipt, commit: Oid) -> Result<()> {
-    let head = repo.head_of(&repo.checkout(&receipt.worktree))?;
+    let head = repo.head_of(&repo.checkout(&receipt.worktree).pinned(receipt.worktree_gitdir.as_deref()))?;
     if head != Head::Branch(receipt.branch.clone(), commit) {
         return refuse(format!(
             "{} does not have {} checked out at {commit}",

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Reconciled, Result, reconcile, refuse};
+use super::{Reconciled, Result, accept, reconcile, refuse};
 use crate::forge::Target;
 use crate::git::{Oid, Repo};
 use crate::os::tree::identity;
@@ -243,6 +243,7 @@ fn predecessor(repo: &Repo, layout: &Layout, path: &Path) -> Result<From> {
     if repo.resolve(&receipt.recovery_ref)? != Some(publish) || !repo.is_ancestor(source, publish)? {
         return refuse(format!("{} is not where {} says", receipt.recovery_ref, dir.receipt().display()));
     }
+    accept::intact(repo, &dir, &receipt)?;
     Ok(From { receipt: receipt.id, source_sha: source })
 }
 

@@ -138,7 +138,7 @@ impl Cleaning<'_> {
         let (receipt, place) = (self.receipt, &self.receipt.worktree);
         let shown = place.display();
         self.owned_git_dir()?;
-        let checkout = self.repo.checkout(place);
+        let checkout = self.repo.checkout(place).pinned(receipt.worktree_gitdir.as_deref());
         let recorded = receipt.worktree_identity.map(|[id, _]| id);
         if recorded.is_none() || tree::identity(place).ok() != recorded {
             return keep(format!("{shown} is not the directory that was allocated"));

@@ -48,7 +48,7 @@ pub fn commit_inputs(repo: &Repo, view: &View, task: &TaskView, held: &Held) -> 
     } else {
         return unexpected(receipt, head);
     };
-    repo.checkout(&receipt.worktree).advance(receipt.baseline, commit)?;
+    held.checkout(repo).advance(receipt.baseline, commit)?;
     Ok(Inputs { commit })
 }
 

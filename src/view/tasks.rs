@@ -1,15 +1,17 @@
 //! Every task with what its row, its receipt, its references and its packet say, held against each other. What they
 //! contradict proves nothing: neither an acceptance nor a frontier.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::{Captures, Loop, Queue, Result};
 use crate::exchange::{Attempt, Packet, last_attempt};
-use crate::git::{Oid, Repo};
-use crate::package::{Identity, sha256_hex};
+use crate::git::{Checkout, Oid, Repo};
+use crate::package::{Identity, LoopId, sha256_hex};
 use crate::queue::{Mark, QueueFile, Row};
-use crate::store::{Allocation, Layout, Receipt, ReceiptDir, StoreError, Verdict, is_there, read_state};
+use crate::store::{
+    Allocation, Files, Layout, Receipt, ReceiptDir, StoreError, Verdict, is_there, present, read_bytes, read_state,
+};
 
 /// A receipt and where it is.
 #[derive(Debug, Clone)]
@@ -18,6 +20,14 @@ pub struct Held {
     pub dir: ReceiptDir,
     /// The receipt.
     pub receipt: Receipt,
+}
+
+impl Held {
+    /// Its worktree, with the Git directory that it was allocated with.
+    #[must_use]
+    pub fn checkout(&self, repo: &Repo) -> Checkout {
+        repo.checkout(&self.receipt.worktree).pinned(self.receipt.worktree_gitdir.as_deref())
+    }
 }
 
 /// How far an owned task has come. Each variant is what a crash behind the step before it leaves; the step that
@@ -177,6 +187,15 @@ impl View {
     pub fn read(repo: &Repo, layout: &Layout, captures: &Captures) -> Result<Self> {
         let queue = Queue::read(repo, layout, captures)?;
         let receipts = Receipts::read(layout)?;
+        if let Some((loop_id, dir)) = receipts.of_unknown(repo, &queue)? {
+            return Err(super::ViewError::Queue {
+                place: layout.record(&loop_id).display().to_string(),
+                why: format!(
+                    "is gone, and {} is of a task of that loop; put it back from a backup",
+                    dir.receipt().display()
+                ),
+            });
+        }
         let refs = repo.refs_below("refs/devlyn/completed/")?;
         let evidence = Evidence { repo, layout, receipts: &receipts, refs: &refs };
         let (mut tasks, mut invalid_receipts, mut ranges) = (Vec::new(), Vec::new(), HashMap::new());
@@ -309,6 +328,23 @@ impl Receipts {
         Ok(Self { found, by_key, by_task })
     }
 
+    /// A receipt of a loop that was captured here and has no record any more, and that loop.
+    fn of_unknown(&self, repo: &Repo, queue: &Queue) -> Result<Option<(LoopId, &ReceiptDir)>> {
+        let known: HashSet<&LoopId> = queue.loops.iter().map(|found| &found.id).collect();
+        let mut asked = HashSet::new();
+        for (task, at) in &self.by_task {
+            let Ok(identity) = Identity::parse(task) else { continue };
+            let loop_id = identity.loop_id;
+            if known.contains(&loop_id) || !asked.insert(loop_id.clone()) {
+                continue;
+            }
+            if let (Some(at), Some(_)) = (at.first(), repo.resolve(&loop_id.capture_ref())?) {
+                return Ok(Some((loop_id, &self.found[*at].0)));
+            }
+        }
+        Ok(None)
+    }
+
     fn own(&self, identity: &Identity) -> Option<&(ReceiptDir, Found)> {
         self.by_key.get(identity.key().as_str()).map(|at| &self.found[*at])
     }
@@ -407,6 +443,16 @@ impl Evidence<'_> {
         if row.mark != Mark::Pending {
             return Ok(Err(format!("its row is settled, and its receipt {} is not", held.dir.receipt().display())));
         }
+        if let Some(at) = self.refs.get(&held.receipt.recovery_ref)
+            && self.is_settled(&row.identity, *at)?
+        {
+            return Ok(Err(format!(
+                "its recovery ref {} keeps a settled result at {at}, and its receipt {} knows of none; see `git log {at}`, \
+                 and put the receipt of that result back",
+                held.receipt.recovery_ref,
+                held.dir.receipt().display()
+            )));
+        }
         let path = held.dir.packet();
         let packet = match read_state(&path) {
             Ok(None) => None,
@@ -433,10 +479,29 @@ impl Evidence<'_> {
         }))
     }
 
+    /// Whether the row of the task is settled in the commit `at`.
+    fn is_settled(&self, identity: &Identity, at: Oid) -> Result<bool> {
+        let file = self.repo.file(at, &identity.loop_id.queue_file())?;
+        let queue = file.and_then(|blob| QueueFile::parse(&identity.loop_id, &blob.data).ok().flatten());
+        Ok(queue.and_then(|queue| queue.row(identity).map(|row| row.mark)).is_some_and(|mark| mark != Mark::Pending))
+    }
+
     /// What a packet contradicts: the contract that was committed is what counts.
     fn packet_contradiction(&self, held: &Held, found: &Loop, row: &Row, packet: &Packet) -> Result<Option<String>> {
         let identity = &row.identity;
-        let receipt = &held.receipt;
+        let (receipt, dir) = (&held.receipt, &held.dir);
+        let places = [
+            (&packet.evidence_dir, receipt.worktree.join(".devlyn/loop")),
+            (&packet.receipt, dir.receipt()),
+            (&packet.scratch, dir.scratch()),
+            (&packet.submission, dir.submission()),
+        ];
+        if let Some((named, own)) = places.into_iter().find(|(named, own)| *named != own) {
+            return Ok(Some(format!("its own place: it names {} for {}", named.display(), own.display())));
+        }
+        if packet.schema_version != 1 || packet.allocation_base != receipt.baseline {
+            return Ok(Some(format!("the receipt {}, or is of another version", dir.receipt().display())));
+        }
         if packet.task != *identity || packet.branch != receipt.branch || packet.worktree != receipt.worktree {
             return Ok(Some("its receipt".to_owned()));
         }
@@ -471,6 +536,9 @@ impl Evidence<'_> {
                 row.mark.as_char(),
                 place.display()
             )));
+        }
+        if let Err(why) = present(&held.dir, receipt.files.as_ref().unwrap_or(&Files::new())) {
+            return Ok(Err(format!("its evidence proves nothing any more: {why}; put it back from a backup")));
         }
         let recovery = self.refs.get(&receipt.recovery_ref).copied();
         let conflict = || {
@@ -536,9 +604,9 @@ impl Evidence<'_> {
 
 /// How the last execution of the receipt's task stands; a log that cannot be read may hide one that is open.
 fn attempt(dir: &ReceiptDir) -> Attempt {
-    match std::fs::read(dir.executions()) {
-        Ok(bytes) => last_attempt(&String::from_utf8_lossy(&bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Attempt::None,
+    match read_bytes(&dir.executions()) {
+        Ok(Some(bytes)) => last_attempt(&String::from_utf8_lossy(&bytes)),
+        Ok(None) => Attempt::None,
         Err(_) => Attempt::Open,
     }
 }

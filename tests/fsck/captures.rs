@@ -36,7 +36,7 @@ fn captures_are_held_against_their_records() {
     spoils.restore();
 
     spoils.gone(&record);
-    finds(&sandbox, "warning", capture, "a capture without an add record");
+    finds(&sandbox, "error", capture, "a capture whose add record is gone");
     spoils.restore();
 }
 

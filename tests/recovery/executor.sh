@@ -6,6 +6,7 @@
 #   half      writes half a submission and ends
 #   doubt     gives up with a question
 #   bare      commits nothing
+#   astray    makes its worktree lead to the main checkout's Git directory once it has submitted
 #   wait      waits until $PLAN/<identity>.go is there (asked for twenty times a second)
 #   ignore    is deaf to SIGINT, SIGTERM and SIGHUP
 #   stray     leaves a process behind in its own group, and one in a session of its own
@@ -78,3 +79,4 @@ cat >"$submission.part" <<SUBMISSION
  "blockers": [$blockers]}
 SUBMISSION
 mv "$submission.part" "$submission"
+! does astray || echo "gitdir: $(git rev-parse --path-format=absolute --git-common-dir)" >.git

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stderr, reason = "how much was covered, and what was skipped")]
 
+mod conflict;
 mod crash;
 mod crowd;
 mod fault;
