@@ -41,13 +41,7 @@ pub(super) fn record(place: &Place, layout: &Layout, materialize: Option<usize>)
         tree,
         origin: place.repo.work_dir().to_owned(),
         branch,
-        sequence: 1 + queue
-            .loops
-            .iter()
-            .filter_map(|found| found.record.as_ref())
-            .map(|r| r.sequence)
-            .max()
-            .unwrap_or(0),
+        sequence: next_sequence(&queue)?,
         materialize: claim,
     };
     if record.origin.to_str().is_none() {
@@ -226,4 +220,16 @@ fn left_capture(place: &Place, commit: Oid, why: &str) -> AddError {
         place.loop_id.directory(),
         place.loop_id.directory()
     ))
+}
+
+/// One more than the highest sequence of a loop.
+fn next_sequence(queue: &Queue) -> Result<u64, AddError> {
+    let known = queue.loops.iter().filter_map(|found| found.record.as_ref()).max_by_key(|record| record.sequence);
+    let highest = known.map_or(0, |record| record.sequence);
+    highest.checked_add(1).ok_or_else(|| {
+        let loop_id = known.map_or_else(String::new, |record| record.loop_id.to_string());
+        AddError::Refused(format!(
+            "the record of {loop_id} has the highest sequence there is; put a smaller one into it"
+        ))
+    })
 }

@@ -64,21 +64,24 @@ impl Reply {
         self.object.get("status").and_then(Value::as_str) == Some("BLOCKED")
     }
 
-    /// Prints it; a reader that went away is no error.
+    /// Prints it; a reader that went away is no error, and output that cannot be written is one.
     pub(super) fn print(self, json: bool) -> ExitCode {
         let mut stdout = std::io::stdout().lock();
-        if json {
-            if !self.object.is_null() {
-                let line = json::to_line(&self.object).unwrap_or_default();
-                let _ = writeln!(stdout, "{line}");
-            }
-        } else {
-            let _ = stdout.write_all(self.text.as_bytes());
-            if !self.complaint.is_empty() {
-                let _ = writeln!(std::io::stderr().lock(), "git devlyn: {}", super::text::visible(&self.complaint));
-            }
+        let text = match (json, self.object.is_null()) {
+            (true, true) => String::new(),
+            (true, false) => json::to_line(&self.object).unwrap_or_default() + "\n",
+            (false, _) => self.text,
+        };
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        if !json && !self.complaint.is_empty() {
+            let _ = writeln!(std::io::stderr().lock(), "git devlyn: {}", super::text::visible(&self.complaint));
         }
-        let _ = stdout.flush();
-        ExitCode::from(self.code)
+        match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                let _ = writeln!(std::io::stderr().lock(), "git devlyn: the answer cannot be written: {error}");
+                ExitCode::from(self.code.max(1))
+            }
+            _ => ExitCode::from(self.code),
+        }
     }
 }

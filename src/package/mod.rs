@@ -128,7 +128,7 @@ fn read(source: &dyn Source, path: &str) -> Result<Vec<u8>, Fault> {
     let (message, help) = match source.file(path) {
         FileState::Bytes(bytes) => return Ok(bytes),
         FileState::Missing => ("the file is missing".to_owned(), "write it; the package is not whole without it"),
-        FileState::Unreadable(what) => (format!("this is {what}"), "put a regular file here"),
+        FileState::Unreadable(what) => (format!("this {what}"), "put a regular file here"),
     };
     let mut faults = Faults::new(path.to_owned());
     faults.push(0, message, help);

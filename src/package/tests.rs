@@ -186,7 +186,7 @@ fn a_file_that_is_not_there_or_not_read_is_named() {
         let mut files = Files::new();
         files.0.remove(file);
         files.refused(file, &["1:1: the file is missing"]);
-        files.0.insert(file.to_owned(), FileState::Unreadable("a directory".into()));
+        files.0.insert(file.to_owned(), FileState::Unreadable("is a directory".into()));
         files.refused(file, &["1:1: this is a directory"]);
         files
             .put(file, Files::new().text(file).replacen("t", "\u{e9}", 1).chars().map(|c| c as u8).collect::<Vec<_>>());

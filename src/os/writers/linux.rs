@@ -18,6 +18,9 @@ use crate::os::table::{self, Process};
 const TICKS: u64 = 100;
 /// How far a start time may seem to lie before the tree's: both are cut to whole seconds somewhere.
 const SLACK: Duration = Duration::from_secs(2);
+/// How often, and how long apart, one is looked at that hides.
+const PATIENCE: usize = 20;
+const TICK: Duration = Duration::from_millis(5);
 /// How often the look is repeated while processes come and go under it.
 const LOOKS: usize = 3;
 
@@ -72,7 +75,7 @@ impl<'a> Observer<'a> {
         for _ in 0..LOOKS {
             let mut vanished = false;
             for pid in table::pids().map_err(unobservable("/proc"))?.into_iter().filter(|pid| *pid != own) {
-                match self.look(pid) {
+                match self.look_patiently(pid) {
                     Seen::Elsewhere => {}
                     // It may have left a child with a number that we had passed already.
                     Seen::Gone => vanished = true,
@@ -95,6 +98,17 @@ impl<'a> Observer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Looks again at one that hides: on its way out a process hides for a moment.
+    fn look_patiently(&mut self, pid: i32) -> Seen {
+        for _ in 0..PATIENCE {
+            match self.look(pid) {
+                Seen::Hidden if self.counts(pid).is_some() => std::thread::sleep(TICK),
+                seen => return seen,
+            }
+        }
+        self.look(pid)
     }
 
     fn look(&mut self, pid: i32) -> Seen {
