@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::git::{GitError, NOTES_REF, Oid, Repo};
 use crate::json::Value;
+use crate::os::of_the_machine;
 use crate::queue::squeezed;
 use crate::store::{Acceptance, Layout, Receipt, StoreError, Verdict};
 
@@ -17,6 +18,23 @@ pub enum NotesError {
     /// The receipts could not be listed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl NotesError {
+    /// Whether this machine's state is the cause, so that the same will do once there is room again.
+    #[must_use]
+    pub fn is_of_the_machine(&self) -> bool {
+        match self {
+            Self::Git(GitError::Io { source, .. }) | Self::Store(StoreError::Io { source, .. }) => {
+                of_the_machine(source)
+            }
+            // What `git` says of it, which is asked to speak plainly.
+            Self::Git(GitError::Ref(said)) => ["No space left on device", "Input/output error", "Disk quota exceeded"]
+                .iter()
+                .any(|told| said.contains(told)),
+            Self::Git(_) | Self::Store(_) => false,
+        }
+    }
 }
 
 /// What [`rebuild`] did.

@@ -300,6 +300,9 @@ impl Controller<'_> {
         });
         checked_out.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(phase)?;
         if let Err(error) = noted {
+            if error.is_of_the_machine() {
+                return Err(in_phase("notes")(error));
+            }
             self.diagnostics.push(format!("{identity}: {error}"));
         }
         Ok(terminal)
