@@ -62,8 +62,8 @@ soak:
 	DEVLYN_SOAK=1 $(CARGO) test --release --locked --no-fail-fast -- --include-ignored
 
 # Every parser of what a stranger writes, FUZZ_SECONDS each, one after the other; FUZZ_TARGETS chooses some of them.
-# Needs a nightly toolchain and cargo-fuzz. Without the address sanitizer: there is no unsafe code, and it costs half of
-# the speed.
+# Needs a nightly toolchain, cargo-fuzz and a C++ compiler. What is found on the way stays below fuzz/target. Without the
+# address sanitizer: there is no unsafe code here, and it costs much of the speed.
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
@@ -71,7 +71,9 @@ fuzz:
 	@$(CARGO) +nightly --version || { echo 'make fuzz: install a nightly toolchain: rustup toolchain install nightly'; exit 1; }
 	@$(CARGO) +nightly fuzz --version || { echo 'make fuzz: install cargo-fuzz: cargo install cargo-fuzz'; exit 1; }
 	set -e; for target in $(FUZZ_TARGETS); do \
-	    $(CARGO) +nightly fuzz run --sanitizer none "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=4096; \
+	    mkdir -p "fuzz/target/corpus/$$target"; \
+	    $(CARGO) +nightly fuzz run --sanitizer none "$$target" "fuzz/target/corpus/$$target" "fuzz/corpus/$$target" -- \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=4096; \
 	done
 
 # Needs hyperfine and python3.
