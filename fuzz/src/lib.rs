@@ -19,11 +19,11 @@ use git_devlyn::store::{Receipt, Record};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A target: its name, which is that of its corpus, and what holds of any bytes.
-pub type Target = (&'static str, fn(&[u8]));
+/// Asserts what holds of any bytes.
+pub type Holds = fn(&[u8]);
 
-/// Every target.
-pub const ALL: [Target; 13] = [
+/// Every target: its name, which is that of its corpus, and what holds.
+pub const ALL: [(&str, Holds); 13] = [
     ("meta", meta),
     ("contract", contract),
     ("expected", expected),
