@@ -73,7 +73,8 @@ fuzz:
 	set -e; for target in $(FUZZ_TARGETS); do \
 	    mkdir -p "fuzz/target/corpus/$$target"; \
 	    $(CARGO) +nightly fuzz run --sanitizer none "$$target" "fuzz/target/corpus/$$target" "fuzz/corpus/$$target" -- \
-	        -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=4096; \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=4096 \
+	        $$(ls "fuzz/$$target.dict" 2>/dev/null | sed 's/^/-dict=/'); \
 	done
 
 # Needs hyperfine and python3.
