@@ -132,7 +132,7 @@ impl Captures {
         if let Some(known) = self.read.borrow().get(&record.commit) {
             return Ok(Rc::clone(known));
         }
-        let place = format!("{} ({})", record.loop_id, record.capture);
+        let place = format!("{} ({}; `git devlyn fsck` says how to put it right)", record.loop_id, record.capture);
         let loop_id = &record.loop_id;
         let folder = match repo.entry(record.commit, &loop_id.directory()) {
             Ok(Some(folder)) => folder.id,

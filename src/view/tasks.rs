@@ -401,7 +401,11 @@ impl Evidence<'_> {
                 return Ok(State::Occupied(reason));
             }
             Some((_, Found::Unreadable(why))) => {
-                return Ok(self.invalid(format!("its receipt cannot be read: {why}"), true, own));
+                return Ok(self.invalid(
+                    format!("its receipt cannot be read: {why}; put it right from a backup"),
+                    true,
+                    own,
+                ));
             }
             Some((_, Found::Receipt(held))) => held,
         };
@@ -597,7 +601,11 @@ impl Evidence<'_> {
         Ok((found != Some(mark)).then(|| {
             let found =
                 found.map_or_else(|| "no row of it".to_owned(), |mark| format!("its row as [{}]", mark.as_char()));
-            format!("its terminal commit {terminal} has {found}, its receipt says [{}]", mark.as_char())
+            format!(
+                "its terminal commit {terminal} has {found}, its receipt says [{}]; see `git show {terminal}`, and put the \
+                 receipt of that result back from a backup",
+                mark.as_char()
+            )
         }))
     }
 }
