@@ -2,10 +2,11 @@
 
 use super::ground::Ground;
 use super::{Findings, Result, typed};
-use crate::exchange::{Attempt, last_attempt};
+use crate::exchange::Attempt;
 use crate::git::MAKING;
 use crate::os::tree::identity;
-use crate::store::{Allocation, Delivery, Receipt, ReceiptDir, read_bytes};
+use crate::store::{Allocation, Delivery, Receipt, ReceiptDir};
+use crate::view::attempt;
 
 pub(super) fn check(ground: &Ground<'_>, findings: &mut Findings) -> Result<()> {
     let owned = ground.readable().filter(|(dir, receipt)| {
@@ -80,10 +81,7 @@ fn one(ground: &Ground<'_>, dir: &ReceiptDir, receipt: &Receipt, findings: &mut 
 
 /// Whether somebody may be in the middle of something there.
 fn executing(dir: &ReceiptDir) -> bool {
-    match read_bytes(&dir.executions()) {
-        Ok(log) => last_attempt(&String::from_utf8_lossy(&log.unwrap_or_default())) == Attempt::Open,
-        Err(_) => true,
-    }
+    attempt(dir) == Attempt::Open
 }
 
 /// Worktrees that an interrupted allocation left and that no receipt tells of.

@@ -12,6 +12,7 @@ pub use instructions::{INSTRUCTIONS, drifted};
 pub use loops::{Captures, Loop, Queue, unix_lines};
 pub use package::CheckoutSource;
 pub use start::{Start, Starts};
+pub(crate) use tasks::attempt;
 pub use tasks::{Held, Outcome, Stage, State, TaskView, View};
 
 use crate::git::GitError;

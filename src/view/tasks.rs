@@ -448,7 +448,7 @@ impl Evidence<'_> {
             return Ok(Err(format!("its row is settled, and its receipt {} is not", held.dir.receipt().display())));
         }
         if let Some(at) = self.refs.get(&held.receipt.recovery_ref)
-            && self.is_settled(&row.identity, *at)?
+            && self.mark_at(&row.identity, *at)?.is_some_and(|mark| mark != Mark::Pending)
         {
             return Ok(Err(format!(
                 "its recovery ref {} keeps a settled result at {at}, and its receipt {} knows of none; see `git log {at}`, \
@@ -483,11 +483,11 @@ impl Evidence<'_> {
         }))
     }
 
-    /// Whether the row of the task is settled in the commit `at`.
-    fn is_settled(&self, identity: &Identity, at: Oid) -> Result<bool> {
+    /// How the row of the task is marked in the commit `at`; `None` where there is no row of it.
+    fn mark_at(&self, identity: &Identity, at: Oid) -> Result<Option<Mark>> {
         let file = self.repo.file(at, &identity.loop_id.queue_file())?;
         let queue = file.and_then(|blob| QueueFile::parse(&identity.loop_id, &blob.data).ok().flatten());
-        Ok(queue.and_then(|queue| queue.row(identity).map(|row| row.mark)).is_some_and(|mark| mark != Mark::Pending))
+        Ok(queue.and_then(|queue| queue.row(identity).map(|row| row.mark)))
     }
 
     /// What a packet contradicts: the contract that was committed is what counts.
@@ -595,9 +595,7 @@ impl Evidence<'_> {
         if commit.parents != [source] {
             return Ok(Some(format!("{terminal} does not lie directly on its source {source}")));
         }
-        let file = self.repo.file(terminal, &identity.loop_id.queue_file())?;
-        let queue = file.and_then(|blob| QueueFile::parse(&identity.loop_id, &blob.data).ok().flatten());
-        let found = queue.and_then(|queue| queue.row(identity).map(|row| row.mark));
+        let found = self.mark_at(identity, terminal)?;
         Ok((found != Some(mark)).then(|| {
             let found =
                 found.map_or_else(|| "no row of it".to_owned(), |mark| format!("its row as [{}]", mark.as_char()));
@@ -611,7 +609,7 @@ impl Evidence<'_> {
 }
 
 /// How the last execution of the receipt's task stands; a log that cannot be read may hide one that is open.
-fn attempt(dir: &ReceiptDir) -> Attempt {
+pub(crate) fn attempt(dir: &ReceiptDir) -> Attempt {
     match read_bytes(&dir.executions()) {
         Ok(Some(bytes)) => last_attempt(&String::from_utf8_lossy(&bytes)),
         Ok(None) => Attempt::None,
