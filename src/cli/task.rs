@@ -62,7 +62,7 @@ fn allocate(asked: &args::Allocate) -> Reply {
             except: Vec::new(),
             attended: attended(),
         };
-        task::allocate(&repo, &layout, &request)
+        task::allocate(&repo, &layout, &request, &Ok)
     });
     match made {
         Ok(made) => {

@@ -13,7 +13,7 @@ use crate::package::{Delivery, FileState, Source, sha256_hex};
 use crate::store::{Lock, Receipt, StoreError, Verdict, is_there, read_state, sync_dir};
 use crate::task::{
     self, Allocated, Completion, Ran, Request, Where, attach_to, check_out, commit_inputs, commit_terminal,
-    complete_locked, execute, write_packet,
+    complete_locked, execute, make_inputs, write_packet,
 };
 use crate::view::{CheckoutSource, Held, Stage, Start, Starts, TaskView, View, unix_lines};
 
@@ -29,7 +29,7 @@ impl Controller<'_> {
     /// Takes the task as far as it goes.
     pub(super) fn advance(&mut self, view: &View, task: &TaskView, next: &Next) -> Result<(), Waits> {
         let (mut held, mut stage) = match (next, &task.state) {
-            (Next::Begin(start), _) => (self.begin(view, task, start)?, Stage::Allocated),
+            (Next::Begin(start), _) => (self.begin(view, task, start)?, Stage::Packed),
             (_, crate::view::State::Owned(held, stage)) => (held.as_ref().clone(), *stage),
             _ => return Ok(()),
         };
@@ -40,6 +40,7 @@ impl Controller<'_> {
         self.deliver(view, task, &mut held, terminal)
     }
 
+    /// Allocates the task with its inputs checked out, and writes its packet.
     fn begin(&mut self, view: &View, task: &TaskView, start: &Start) -> Result<Held, Waits> {
         let identity = &task.identity;
         let found = view.loop_of(task).ok_or("its loop is gone")?;
@@ -69,10 +70,15 @@ impl Controller<'_> {
             except: view.invalid_receipts.clone(),
             attended: false,
         };
-        let Allocated { dir, receipt, .. } =
-            task::allocate(self.repo, self.layout, &request).map_err(in_phase("allocation"))?;
+        let local_only = !matches!(request.start, Where::Remote { .. });
+        // Before there is a worktree, so that `git` fills it once.
+        let inputs = |baseline| make_inputs(self.repo, view, task, baseline, local_only);
+        let Allocated { dir, receipt, start, .. } =
+            task::allocate(self.repo, self.layout, &request, &inputs).map_err(in_phase("allocation"))?;
         self.tell(identity, format!("allocated {}", receipt.worktree.display()));
-        Ok(Held { dir, receipt })
+        let held = Held { dir, receipt };
+        self.pack(view, task, &held, start)?;
+        Ok(held)
     }
 
     /// Where the worktrees of this repository stand.
@@ -218,12 +224,17 @@ impl Controller<'_> {
             return Ok(packet);
         }
         let inputs = commit_inputs(self.repo, view, task, held).map_err(in_phase("inputs"))?;
-        self.tell(&task.identity, format!("inputs {}", inputs.commit));
+        self.pack(view, task, held, inputs)
+    }
+
+    /// Writes the packet of a task whose inputs are committed and checked out.
+    fn pack(&mut self, view: &View, task: &TaskView, held: &Held, inputs: Oid) -> Result<Packet, Waits> {
+        self.tell(&task.identity, format!("inputs {inputs}"));
         let delivery = match self.mode(view, task) {
             LoopMode::Remote(delivery) if !held.receipt.local_only => delivery,
             _ => Delivery::LocalOnly,
         };
-        write_packet(self.repo, view, task, held, inputs.commit, delivery).map_err(in_phase("packet"))
+        write_packet(self.repo, view, task, held, inputs, delivery).map_err(in_phase("packet"))
     }
 
     fn execute(&mut self, task: &TaskView, held: &Held, packet: &Packet) -> Result<(), Waits> {

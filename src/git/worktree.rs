@@ -55,24 +55,30 @@ impl Repo {
         Ok(paths.into_iter().map(|path| std::fs::canonicalize(&path).unwrap_or(path)).collect())
     }
 
-    /// Makes the new branch `branch` at `start` and a worktree at `path` that has it checked out. It is locked until
-    /// [`Checkout::unlock`], so that no pruning elsewhere takes away what is being made.
+    /// Makes the new branch `branch` at `baseline`, moves it on to `start`, and makes a worktree at `path` that has it
+    /// checked out there. It is locked until [`Checkout::unlock`], so that no pruning elsewhere takes away what is being
+    /// made.
     ///
     /// # Errors
     /// Where `git` refuses; where no worktree came of it, the branch is gone again too.
-    pub fn add_worktree(&self, path: &Path, branch: &str, start: Oid) -> Result<Checkout> {
+    pub fn add_worktree(&self, path: &Path, branch: &str, baseline: Oid, start: Oid) -> Result<Checkout> {
         // Left by one that was killed while it made this branch; where somebody holds it, `git` says so.
         let _ = self.release_branch(branch);
         let name = format!("refs/heads/{branch}");
         // Not by `worktree add -b`: that would start another process for it, which knows of no flushing.
-        self.update_refs(&[RefChange::Create { name: name.clone(), new: start }])?;
+        self.update_refs(&[RefChange::Create { name: name.clone(), new: baseline }])?;
+        let moved = match start {
+            start if start == baseline => Ok(()),
+            start => self.update_refs(&[RefChange::Update { name: name.clone(), new: start, old: baseline }]),
+        };
+        let at = if moved.is_ok() { start } else { baseline };
         // An interrupt on the terminal is for the drain to hear: half a worktree would have to be recovered by hand.
         let call = self.git().undisturbed().args(["worktree", "add", "-q", "--lock", "--reason", MAKING]);
-        match call.arg(path).arg(branch).run() {
+        match moved.and_then(|()| call.arg(path).arg(branch).run()) {
             Ok(_) => Ok(self.checkout(path)),
             Err(error) => {
                 if std::fs::symlink_metadata(path).is_err() {
-                    let _ = self.update_refs(&[RefChange::Delete { name, old: start }]);
+                    let _ = self.update_refs(&[RefChange::Delete { name, old: at }]);
                 }
                 Err(error)
             }

@@ -55,15 +55,23 @@ pub struct Allocated {
     pub dir: ReceiptDir,
     /// The receipt.
     pub receipt: Receipt,
+    /// The commit that the worktree has checked out.
+    pub start: Oid,
     /// Earlier tasks that were cleaned on the way.
     pub reconciled: Vec<Reconciled>,
 }
 
-/// Makes branch, worktree, scratch and receipt.
+/// Makes branch, worktree, scratch and receipt. The worktree begins at the commit that `begin` makes of the baseline: the
+/// baseline itself, or inputs on it that nobody has written into yet.
 ///
 /// # Errors
 /// Where anything is in the way; then nothing was changed.
-pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Allocated> {
+pub fn allocate(
+    repo: &Repo,
+    layout: &Layout,
+    request: &Request,
+    begin: &dyn Fn(Oid) -> Result<Oid>,
+) -> Result<Allocated> {
     let key = check_names(request)?;
     check_branch(repo, &request.branch)?;
     prospective(repo, &request.worktree)?;
@@ -84,6 +92,7 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
             (baseline, None)
         }
     };
+    let start = begin(baseline)?;
     // Two `git worktree add` at once race on files that Git shares between them.
     let lock = Lock::wait(&layout.worktree_lock())?;
     check_branch(repo, &request.branch)?;
@@ -133,7 +142,7 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
             return refuse(format!("{} is not UTF-8, and a receipt can only name paths that are", path.display()));
         }
     }
-    let receipt = own(repo, &dir, receipt)?;
+    let receipt = own(repo, &dir, receipt, start)?;
     drop(lock);
     let reconciled = if target.is_some() {
         let except: Vec<ReceiptDir> = request.except.iter().cloned().chain([dir.clone()]).collect();
@@ -141,7 +150,7 @@ pub fn allocate(repo: &Repo, layout: &Layout, request: &Request) -> Result<Alloc
     } else {
         Vec::new()
     };
-    Ok(Allocated { dir, receipt, reconciled })
+    Ok(Allocated { dir, receipt, start, reconciled })
 }
 
 /// Where a remote leads, and the commit that work for it starts at.
@@ -180,8 +189,8 @@ fn occupied<T>(dir: &ReceiptDir) -> Result<T> {
     refuse(format!("{} is there already; an allocation is never taken over", dir.path().display()))
 }
 
-/// Writes the receipt, makes the worktree, and writes the receipt again as owned.
-fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt) -> Result<Receipt> {
+/// Writes the receipt, makes the worktree at `start`, and writes the receipt again as owned.
+fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt, start: Oid) -> Result<Receipt> {
     let above = dir.path().parent().unwrap_or(dir.path());
     make_dir(above)?;
     if let Err(error) = std::fs::create_dir(dir.path()) {
@@ -199,7 +208,7 @@ fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt) -> Result<Receipt> {
         withdraw(dir);
         return Err(error.into());
     }
-    let checkout = match repo.add_worktree(&receipt.worktree, &receipt.branch, receipt.baseline) {
+    let checkout = match repo.add_worktree(&receipt.worktree, &receipt.branch, receipt.baseline, start) {
         Ok(checkout) => checkout,
         Err(error) => {
             let nothing =

@@ -2,45 +2,40 @@
 
 use super::{Result, refuse};
 use crate::git::{NewCommit, Oid, RefChange, Repo};
-use crate::queue::{Failure, with_mark};
+use crate::package::Identity;
+use crate::queue::{Failure, QueueFile, with_mark};
 use crate::store::{Receipt, Verdict};
 use crate::task::first_reason;
-use crate::view::{Held, Loop, TaskView, View};
+use crate::view::{Held, TaskView, View};
 
-/// The commit that a task's executor starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Inputs {
-    /// The commit; the baseline itself where it lacks nothing.
-    pub commit: Oid,
+/// Makes the inputs commit of a task that is about to begin at `baseline`; no reference names it yet. The baseline itself
+/// where it lacks nothing.
+///
+/// # Errors
+/// Where the loop is not known well enough, or the commit cannot be made.
+pub fn make_inputs(repo: &Repo, view: &View, task: &TaskView, baseline: Oid, local_only: bool) -> Result<Oid> {
+    let missing = missing(repo, view, task, baseline, local_only)?;
+    if missing.is_empty() { Ok(baseline) } else { make(repo, &task.identity, baseline, &missing) }
 }
 
-/// Commits the inputs of an allocated task, or finds that they are committed, and brings the checkout up to them.
+/// Commits the inputs of an allocated task, or finds that they are committed, and brings the checkout up to them. The
+/// commit that its executor starts from; the baseline itself where that lacks nothing.
 ///
 /// # Errors
 /// Where the branch holds anything else than its baseline or exactly these inputs; it is left as it is.
-pub fn commit_inputs(repo: &Repo, view: &View, task: &TaskView, held: &Held) -> Result<Inputs> {
+pub fn commit_inputs(repo: &Repo, view: &View, task: &TaskView, held: &Held) -> Result<Oid> {
     let receipt = &held.receipt;
-    let Some(found) = view.loop_of(task) else { return refuse("its loop is gone") };
     let name = format!("refs/heads/{}", receipt.branch);
     let Some(head) = repo.resolve(&name)? else { return refuse(format!("its branch {} is gone", receipt.branch)) };
-    let files = wanted(repo, view, task, found, receipt)?;
-    let missing = missing(repo, receipt.baseline, files)?;
+    let missing = missing(repo, view, task, receipt.baseline, receipt.local_only)?;
     if missing.is_empty() {
         if head != receipt.baseline {
             return unexpected(receipt, head);
         }
-        return Ok(Inputs { commit: head });
+        return Ok(head);
     }
     let commit = if head == receipt.baseline {
-        let message = format!("devlyn loop: inputs {}\n", task.identity);
-        let new = NewCommit {
-            base: Some(receipt.baseline),
-            files: &missing,
-            parents: &[receipt.baseline],
-            message: &message,
-            author: repo.author()?,
-        };
-        let (_, commit) = repo.commit_new(&new)?;
+        let commit = make(repo, &task.identity, receipt.baseline, &missing)?;
         repo.update_refs(&[RefChange::Update { name, new: commit, old: receipt.baseline }])?;
         commit
     } else if is_inputs(repo, receipt.baseline, head, &missing)? {
@@ -49,7 +44,47 @@ pub fn commit_inputs(repo: &Repo, view: &View, task: &TaskView, held: &Held) -> 
         return unexpected(receipt, head);
     };
     held.checkout(repo).advance(receipt.baseline, commit)?;
-    Ok(Inputs { commit })
+    Ok(commit)
+}
+
+fn make(repo: &Repo, identity: &Identity, baseline: Oid, files: &[(String, Vec<u8>)]) -> Result<Oid> {
+    let message = message(identity);
+    let parents = &[baseline];
+    let new = NewCommit { base: Some(baseline), files, parents, message: &message, author: repo.author()? };
+    Ok(repo.commit_new(&new)?.1)
+}
+
+fn message(identity: &Identity) -> String {
+    format!("devlyn loop: inputs {identity}\n")
+}
+
+/// Whether `head` is an inputs commit as the drain makes it for the receipt's task, and nothing else: directly on the
+/// baseline, with its message, and with no files but those of the loop's capture and its queue file.
+///
+/// # Errors
+/// Where one of them cannot be read.
+pub(super) fn are_inputs(repo: &Repo, receipt: &Receipt, head: Oid) -> Result<bool> {
+    let Ok(identity) = Identity::parse(&receipt.task) else { return Ok(false) };
+    let ours = repo.commit(head)?.is_some_and(|commit| commit.parents == [receipt.baseline]);
+    if !ours || repo.message(head)? != message(&identity) {
+        return Ok(false);
+    }
+    let capture = repo.resolve(&identity.loop_id.capture_ref())?;
+    let queue = identity.loop_id.queue_file();
+    for change in repo.changes(receipt.baseline, head)? {
+        let Ok(path) = std::str::from_utf8(&change.path) else { return Ok(false) };
+        let given = if path == queue {
+            let file = repo.file(head, path)?;
+            file.is_some_and(|file| matches!(QueueFile::parse(&identity.loop_id, &file.data), Ok(Some(_))))
+        } else {
+            let captured = capture.map(|capture| repo.entry(capture, path)).transpose()?.flatten();
+            captured.is_some() && captured == repo.entry(head, path)?
+        };
+        if !given {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn unexpected<T>(receipt: &Receipt, head: Oid) -> Result<T> {
@@ -76,10 +111,16 @@ fn is_inputs(repo: &Repo, baseline: Oid, head: Oid, missing: &[(String, Vec<u8>)
     Ok(true)
 }
 
-/// The files of `files` that `baseline` does not hold just so.
-fn missing(repo: &Repo, baseline: Oid, files: Vec<(String, Vec<u8>)>) -> Result<Vec<(String, Vec<u8>)>> {
+/// The files of the inputs that `baseline` does not hold just so.
+fn missing(
+    repo: &Repo,
+    view: &View,
+    task: &TaskView,
+    baseline: Oid,
+    local_only: bool,
+) -> Result<Vec<(String, Vec<u8>)>> {
     let mut missing = Vec::new();
-    for (path, data) in files {
+    for (path, data) in wanted(repo, view, task, baseline, local_only)? {
         if repo.entry(baseline, &path)?.map(|entry| entry.id) != Some(repo.blob_id(&data)?) {
             missing.push((path, data));
         }
@@ -93,20 +134,18 @@ fn wanted(
     repo: &Repo,
     view: &View,
     task: &TaskView,
-    found: &Loop,
-    receipt: &Receipt,
+    baseline: Oid,
+    local_only: bool,
 ) -> Result<Vec<(String, Vec<u8>)>> {
+    let Some(found) = view.loop_of(task) else { return refuse("its loop is gone") };
     let queue = found.id.queue_file();
-    if let Some(base) = repo.file(receipt.baseline, &queue)? {
+    if let Some(base) = repo.file(baseline, &queue)? {
         // A published task changes its own row and its product only; what others settled reaches the base by their own.
-        let settled = if receipt.local_only { settled(view, task, base.data) } else { base.data };
+        let settled = if local_only { settled(view, task, base.data) } else { base.data };
         return Ok(vec![(queue, settled)]);
     }
     let Some(record) = &found.record else {
-        return refuse(format!(
-            "{} holds no {queue}, and this repository has no capture of the loop",
-            receipt.baseline
-        ));
+        return refuse(format!("{baseline} holds no {queue}, and this repository has no capture of the loop"));
     };
     let mut files = Vec::new();
     let manifest = found.manifest.as_ref().map_err(|why| super::TaskError::Refused(why.clone()))?;

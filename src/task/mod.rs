@@ -24,7 +24,7 @@ pub use attach::{Attached, attach, attach_to};
 pub use cleanup::prune_empty;
 pub use complete::{Completed, Completion, complete, complete_locked, resume_line};
 pub use execute::{Ran, execute};
-pub use inputs::{Inputs, commit_inputs};
+pub use inputs::{commit_inputs, make_inputs};
 pub use packet::{placed, write_packet};
 pub use policy::{base_is_default, merge_commit};
 pub use reconcile::Reconciled;

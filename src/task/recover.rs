@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Result, leftover, refuse};
+use super::{Result, inputs, leftover, refuse};
 use crate::git::{MAKING, Oid, RefChange, Registration, Repo, shown};
 use crate::os::{tree, writers};
 use crate::package::{Identity, Key};
@@ -144,19 +144,24 @@ impl Left {
         Ok(left)
     }
 
-    /// Proves that worktree and branch hold nothing but the receipt's baseline.
+    /// Proves that worktree and branch hold nothing but the receipt's baseline, or the inputs that are made on it before
+    /// there is a worktree.
     fn prove(&mut self, repo: &Repo, receipt: &Receipt) -> Result<()> {
         let (place, baseline) = (&receipt.worktree, receipt.baseline);
         if let Some(head) = self.head {
-            if head != baseline {
+            self.holds.branch = if head == baseline {
+                format!("is at {head}, without a commit of its own")
+            } else if inputs::are_inputs(repo, receipt, head)? {
+                format!("is at its inputs {head}, and nothing was done on them")
+            } else {
                 return refuse(format!(
                     "the branch {} is at {head} and was made at {baseline}; look at `git log {baseline}..{head}`, take \
                      what is yours elsewhere, and recover again",
                     self.branch
                 ));
-            }
-            self.holds.branch = format!("is at {head}, without a commit of its own");
+            };
         }
+        let start = self.head.unwrap_or(baseline);
         if !place.is_absolute() {
             return refuse(format!("its receipt names the worktree {}, which is no absolute path", place.display()));
         }
@@ -207,7 +212,7 @@ impl Left {
         let strict = repo.config("devlyn.writers").as_deref() == Some("strict");
         writers::observe(place, meta.created().ok(), strict)
             .map_err(|why| super::TaskError::Refused(why.to_string()))?;
-        self.holds.worktree = prove_tree(repo, self.registered.as_ref(), place, baseline)?;
+        self.holds.worktree = prove_tree(repo, self.registered.as_ref(), place, start)?;
         Ok(())
     }
 
@@ -262,8 +267,8 @@ fn unfinished<'a>(layout: &Layout, dir: &ReceiptDir, receipt: &'a Receipt) -> Re
     }
 }
 
-/// Proves that the directory `place` holds nothing but files of the commit `baseline`, and says what it holds.
-fn prove_tree(repo: &Repo, registered: Option<&Registration>, place: &Path, baseline: Oid) -> Result<String> {
+/// Proves that the directory `place` holds nothing but files of the commit `start`, and says what it holds.
+fn prove_tree(repo: &Repo, registered: Option<&Registration>, place: &Path, start: Oid) -> Result<String> {
     let entries = std::fs::read_dir(place).map_err(StoreError::io(place))?;
     let names: Vec<OsString> =
         entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<_>>().map_err(StoreError::io(place))?;
@@ -283,21 +288,21 @@ fn prove_tree(repo: &Repo, registered: Option<&Registration>, place: &Path, base
     if names.iter().all(|name| name == ".git") && !registered.has_head() {
         return Ok("was never filled".to_owned());
     }
-    if let Some(head) = registered.head(place)?.filter(|head| *head != baseline) {
+    if let Some(head) = registered.head(place)?.filter(|head| *head != start) {
         return refuse(format!(
-            "{} stands at {head} and was made at {baseline}; look at `git log {baseline}..{head}`",
+            "{} stands at {head} and was made at {start}; look at `git log {start}..{head}`",
             place.display()
         ));
     }
-    let beside = registered.beside(repo, place, baseline)?;
+    let beside = registered.beside(repo, place, start)?;
     match beside.paths.first() {
-        None if beside.half_made => Ok(format!("holds some files, each as {baseline} has it")),
-        None => Ok(format!("holds nothing but the files of {baseline}")),
+        None if beside.half_made => Ok(format!("holds some files, each as {start} has it")),
+        None => Ok(format!("holds nothing but the files of {start}")),
         Some(path) => {
             let more = beside.paths.len() - 1;
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             refuse(format!(
-                "{} holds {}{more}, which {baseline} does not have so; take it elsewhere or remove it, and recover again",
+                "{} holds {}{more}, which {start} does not have so; take it elsewhere or remove it, and recover again",
                 place.display(),
                 shown(path.as_ref())
             ))

@@ -6,8 +6,15 @@ use serde_json::{Value, json};
 
 use super::{Does, Sandbox, Task, clean};
 
+/// What the worktree of an interrupted allocation began at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Began {
+    Baseline,
+    Inputs,
+}
+
 /// A repository with one loop whose task was just allocated, as if its receipt had not been written to the end yet.
-fn interrupted() -> (Sandbox, Left) {
+fn interrupted(began: Began) -> (Sandbox, Left) {
     let sandbox = Sandbox::new();
     sandbox.write("deep/er/file.txt", &"line\n".repeat(100));
     sandbox.git(&["add", "."]);
@@ -19,6 +26,9 @@ fn interrupted() -> (Sandbox, Left) {
     let args = ["task", "allocate", "--task", "a.t1", "--branch", &branch, "--base", "main", "--local-base", &head];
     sandbox.devlyn(&[args.as_slice(), &["--worktree", place.to_str().unwrap()]].concat()).ok();
     let registration = PathBuf::from(sandbox.receipt("a.t1")["worktree_gitdir"].as_str().unwrap());
+    if began == Began::Inputs {
+        commit_inputs(&sandbox, &place, "a.t1");
+    }
     sandbox.edit_receipt("a.t1", |receipt| {
         receipt.insert("allocation".into(), json!("allocating"));
         receipt.remove("worktree_gitdir");
@@ -26,6 +36,12 @@ fn interrupted() -> (Sandbox, Left) {
     });
     let left = Left { dir: sandbox.receipt_dir("a.t1"), place, registration, branch };
     (sandbox, left)
+}
+
+/// What the drain commits before it makes the worktree.
+fn commit_inputs(sandbox: &Sandbox, place: &Path, task: &str) {
+    sandbox.run("git", place, &["checkout", "-q", "refs/devlyn/captures/a", "--", "docs/specs/a"]).ok();
+    sandbox.run("git", place, &["commit", "-q", "-m", &format!("devlyn loop: inputs {task}")]).ok();
 }
 
 /// Where everything of it is.
@@ -158,8 +174,11 @@ const STATES: [State; 19] = [
 
 #[test]
 fn every_interrupted_allocation_is_undone_and_made_anew() {
-    for (name, make) in STATES {
-        let (sandbox, left) = interrupted();
+    for (began, (name, make)) in
+        [Began::Baseline, Began::Inputs].into_iter().flat_map(|b| STATES.map(|state| (b, state)))
+    {
+        let name = format!("{name}, at its {began:?}");
+        let (sandbox, left) = interrupted(began);
         make(&sandbox, &left);
         let listing = || {
             let files =
@@ -255,7 +274,7 @@ const UNDONE: [(&str, &str, &str, &str); 13] = [
 
 #[test]
 fn whatever_may_be_somebody_s_work_is_refused_by_name() {
-    let (sandbox, left) = interrupted();
+    let (sandbox, left) = interrupted(Began::Baseline);
     let typed = |line: &str| {
         let mut shell = sandbox.command("sh", &left.place);
         shell.env("W", &left.place).env("D", &left.dir).env("G", &left.registration);
@@ -280,9 +299,35 @@ fn whatever_may_be_somebody_s_work_is_refused_by_name() {
     refused(&sandbox, "nothing", "nothing is left of an allocation");
 }
 
+/// What looks like the inputs of an allocation and is somebody's work: its name, and how it is made of a branch at its
+/// baseline.
+const PRETENDED: [(&str, &str); 6] = [
+    ("more than the package", "echo mine >mine; git add mine; git commit -q --amend --no-edit"),
+    ("a package that was edited", "echo mine >>docs/specs/a/meta.md; git commit -q -a --amend --no-edit"),
+    ("a queue that is none", "echo '- [F] mine' >>docs/specs/a/queue.md; git commit -q -a --amend --no-edit"),
+    ("a file that was taken away", "git rm -q README.md; git commit -q --amend --no-edit"),
+    ("another message", "git commit -q --amend -m mine"),
+    ("a commit on it", "git commit -q --allow-empty -m 'devlyn loop: inputs a.t1'"),
+];
+
+#[test]
+fn what_only_looks_like_inputs_is_somebody_s_work() {
+    let (sandbox, left) = interrupted(Began::Inputs);
+    let typed = |line: &str| sandbox.run("sh", &left.place, &["-e", "-c", line]).ok();
+    let inputs = typed("git rev-parse HEAD").line();
+    for (name, make) in PRETENDED {
+        typed(make);
+        refused(&sandbox, name, "look at `git log");
+        typed(&format!("git reset -q --hard {inputs}"));
+        sandbox.devlyn(&["recover", "a.t1", "--dry-run"]).ok();
+    }
+    let shown = sandbox.devlyn(&["recover", "a.t1"]).ok().stdout;
+    assert!(shown.contains(&format!("is at its inputs {inputs}")), "{shown}");
+}
+
 #[test]
 fn whatever_is_no_unfinished_allocation_is_refused_by_name() {
-    let (sandbox, left) = interrupted();
+    let (sandbox, left) = interrupted(Began::Baseline);
     let receipt = left.dir.join("receipt.json");
     let whole = std::fs::read(&receipt).unwrap();
     std::fs::write(&receipt, "{").unwrap();
