@@ -50,17 +50,21 @@ cat >"$work/next" <<NEXT
 n=\$((\$(ls "$work/runs" | wc -l) + 1))
 cp -a "$work/fresh" "$work/runs/\$n" && ln -sfn "$work/runs/\$n" "$work/repo" && sync -f "$work"
 NEXT
-# In turns, and each held against the one beside it: a machine is not as fast in one minute as in the next.
+# In turns, and each held against those beside it: a machine is not as fast in one minute as in the next.
 for round in $(seq 0 "$runs"); do
     measure --runs 1 --prepare "sh $work/next" \
         "$here/floor.sh \$(readlink $work/repo) 10" \
+        "$here/least.sh \$(readlink $work/repo) 10" \
         "$program drain --repo \$(readlink $work/repo) -- $here/executor.sh {packet}"
     # The first round warms up.
-    test "$round" = 0 || echo "$(median 1) $(median 2)" >>"$work/pairs"
+    test "$round" = 0 || echo "$(median 1) $(median 2) $(median 3)" >>"$work/turns"
 done
-middle() { awk "{ print $1 }" "$work/pairs" | sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+middle() { awk "{ print $1 }" "$work/turns" | sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 row "Git's own part of ten tasks" "$(middle '$1') ms" ""
-row "drain of ten tasks" "$(middle '$2') ms" ""
-row "  one to the other" "$(middle 'sprintf("%.2f", $2 / $1)')" "1.20"
+row "the programs that ten tasks have to start" "$(middle '$2') ms" ""
+row "drain of ten tasks" "$(middle '$3') ms" ""
+row "  the programs to Git's own part" "$(middle 'sprintf("%.2f", $2 / $1)')" ""
+row "  the drain to Git's own part" "$(middle 'sprintf("%.2f", $3 / $1)')" "1.20"
+row "  the drain to the programs" "$(middle 'sprintf("%.2f", $3 / $2)')" ""
 # A drain that does nothing is fast.
 "$program" status --json --repo "$work/repo" | grep -q '"accepted": *10' || { echo "compare.sh: the drain did not accept its ten tasks" >&2; exit 1; }
