@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::evidence::SHOWN;
 use super::{AcceptanceError, Result, listed};
+use crate::exchange::EVIDENCE;
 use crate::git::{Checkout, Head, Oid, Repo, shown};
 use crate::package::LoopId;
 use crate::queue::LEGACY_QUEUE;
@@ -71,7 +71,7 @@ impl<'a> Candidate<'a> {
                 problems.push(format!("the source changes what it was given: {edited}"));
             }
             if let Some(holder) = self.with_evidence(commit)? {
-                problems.push(format!("the commit {holder} holds {SHOWN}, which is evidence and never committed"));
+                problems.push(format!("the commit {holder} holds {EVIDENCE}, which is evidence and never committed"));
             }
         }
         if let Some(dirty) = self.dirty()? {
@@ -133,9 +133,9 @@ impl<'a> Candidate<'a> {
 
     /// A commit of the candidate, taken back since or not, that holds the folder of evidence as its inputs do not.
     fn with_evidence(&self, source: Oid) -> Result<Option<Oid>> {
-        let given = self.repo.entry(self.inputs, SHOWN)?;
+        let given = self.repo.entry(self.inputs, EVIDENCE)?;
         for commit in self.repo.commits_between(self.inputs, source)? {
-            let held = self.repo.entry(commit, SHOWN)?;
+            let held = self.repo.entry(commit, EVIDENCE)?;
             if held.is_some() && held != given {
                 return Ok(Some(commit));
             }

@@ -8,13 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::{AcceptanceError, Result};
+use crate::exchange::LOOP_EVIDENCE;
 use crate::os::of_the_machine;
 use crate::store::{CustodyError, collect};
-
-/// Where an executor keeps what it shows, relative to the worktree.
-pub(super) const SHOWN: &str = ".devlyn";
-/// Where the evidence of checks is, relative to the worktree.
-pub(super) const LOOP: &str = ".devlyn/loop";
 
 /// The largest listed file that is read, in bytes.
 pub(super) const LARGEST: u64 = 16 << 20;
@@ -112,7 +108,7 @@ pub(super) fn read_listed(worktree: &Path, listed: &str, folder: &str) -> Result
 /// Where it lies behind a link, which could lead the evidence anywhere, or cannot be made.
 pub(super) fn loop_dir(worktree: &Path) -> Result<PathBuf> {
     let mut place = worktree.to_owned();
-    for part in Path::new(LOOP).components() {
+    for part in Path::new(LOOP_EVIDENCE).components() {
         place.push(part);
         no_link(&place)?;
     }
@@ -141,7 +137,7 @@ pub(super) fn new_run(worktree: &Path) -> Result<String> {
             Err(error) => return Err(AcceptanceError::io(&run)(error)),
         }
     }
-    Ok(format!("{LOOP}/runs/{number}"))
+    Ok(format!("{LOOP_EVIDENCE}/runs/{number}"))
 }
 
 fn create_dir_all(path: &Path) -> Result<()> {
@@ -165,6 +161,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::exchange::EVIDENCE;
     use crate::store::make_dir;
     use crate::store::write_bytes;
 
@@ -182,30 +179,30 @@ mod tests {
         let (temp, root) = tree();
         let absolute = |path: &str| root.join(path).to_str().unwrap().to_owned();
         for (listed, folder) in [
-            (absolute(".devlyn/a.json"), SHOWN),
-            (".devlyn/a.json".to_owned(), SHOWN),
-            ("./.devlyn/./a.json".to_owned(), SHOWN),
-            (absolute(".devlyn/loop/b.json"), LOOP),
+            (absolute(".devlyn/a.json"), EVIDENCE),
+            (".devlyn/a.json".to_owned(), EVIDENCE),
+            ("./.devlyn/./a.json".to_owned(), EVIDENCE),
+            (absolute(".devlyn/loop/b.json"), LOOP_EVIDENCE),
         ] {
             let place = place(&root, &listed, folder).unwrap();
             assert!(root.join(&place).is_file() && !place.contains("./"), "{place}");
         }
         symlink(temp.path(), temp.path().join("alias")).unwrap();
         let alias = temp.path().join("alias/tree/.devlyn/a.json");
-        assert_eq!(place(&root, alias.to_str().unwrap(), SHOWN).unwrap(), ".devlyn/a.json");
+        assert_eq!(place(&root, alias.to_str().unwrap(), EVIDENCE).unwrap(), ".devlyn/a.json");
         symlink(root.join(".devlyn/a.json"), root.join(".devlyn/link.json")).unwrap();
         symlink(temp.path(), root.join(".devlyn/out")).unwrap();
         for bad in
             ["", "/etc/passwd", ".devlyn", ".devlyn/none", ".devlyn/link.json", ".devlyn/out/tree/.devlyn/a.json", "a"]
         {
-            assert!(place(&root, bad, SHOWN).is_err(), "{bad:?}");
+            assert!(place(&root, bad, EVIDENCE).is_err(), "{bad:?}");
         }
         let wrong = |listed: &str, folder: &str| match place(&root, listed, folder) {
             Err(Unusable::Wrong(why)) => why,
             other => panic!("{other:?}"),
         };
-        assert!(wrong(&absolute(".devlyn/loop/../a.json"), SHOWN).contains("outside"));
-        assert!(wrong(".devlyn/a.json", LOOP).contains(".devlyn/loop"));
+        assert!(wrong(&absolute(".devlyn/loop/../a.json"), EVIDENCE).contains("outside"));
+        assert!(wrong(".devlyn/a.json", LOOP_EVIDENCE).contains(".devlyn/loop"));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::Result;
-use super::evidence::{LOOP, Unusable, place, read, read_listed};
-use crate::exchange::{Checked, Command, CommandRecord, Digests, Outcome, Stream};
+use super::evidence::{Unusable, place, read, read_listed};
+use crate::exchange::{Checked, Command, CommandRecord, Digests, LOOP_EVIDENCE, Outcome, Stream};
 use crate::git::Oid;
 use crate::os::process::KEEP;
 use crate::package::{CommandSpec, Identity, sha256_hex};
@@ -41,7 +41,7 @@ pub(super) struct Wanted<'a> {
 pub(super) fn find(worktree: &Path, paths: &[String], wanted: &Wanted<'_>) -> Result<Reuse> {
     let mut reuse = Reuse::default();
     for path in paths {
-        let read = read_listed(worktree, path, LOOP);
+        let read = read_listed(worktree, path, LOOP_EVIDENCE);
         match read.and_then(|(relative, bytes)| Ok((relative, Checked::parse_result(&bytes)?))) {
             Err(Unusable::Unknown(error)) => return Err(error),
             Err(Unusable::Wrong(why)) => reuse.reasons.push(format!("failed: runner result {path:?} {why}")),
@@ -82,7 +82,7 @@ impl Wanted<'_> {
 
 /// Whether the evidence lies where the record says, as it says.
 fn unchanged(worktree: &Path, stream: &Stream) -> bool {
-    let Ok(relative) = place(worktree, &stream.path, LOOP) else { return false };
+    let Ok(relative) = place(worktree, &stream.path, LOOP_EVIDENCE) else { return false };
     // The path goes into the acceptance as it stands. No stream of ours is longer, but for the line that tells of a cut.
     relative == stream.path
         && stream.bytes <= KEEP + 4096

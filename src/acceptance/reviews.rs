@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::evidence::{SHOWN, Unusable, read_listed};
+use super::evidence::{Unusable, read_listed};
 use super::{Result, listed};
-use crate::exchange::{Binding, IgnoredReview, Review, ReviewRecord, Standing};
+use crate::exchange::{Binding, EVIDENCE, IgnoredReview, Review, ReviewRecord, Standing};
 use crate::package::sha256_hex;
 
 /// What the reviews say.
@@ -27,7 +27,7 @@ pub(super) fn judge(worktree: &Path, paths: &[String], binding: &Binding<'_>, re
     let mut reviews = Reviews::default();
     let mut seen = BTreeSet::new();
     for path in paths {
-        let read = read_listed(worktree, path, SHOWN);
+        let read = read_listed(worktree, path, EVIDENCE);
         if read.as_ref().is_ok_and(|(relative, _)| !seen.insert(relative.clone())) {
             continue;
         }

@@ -11,7 +11,7 @@ mod shape;
 mod submission;
 
 pub use log::{Attempt, last_attempt};
-pub use packet::{Dependency, Named, Packet};
+pub use packet::{Dependency, EVIDENCE, LOOP_EVIDENCE, Named, Packet};
 pub use result::{
     AcceptanceDocument, Checked, Command, CommandRecord, Digests, GuardRecord, IgnoredReview, Kind, Outcome,
     ReviewRecord, Stream,

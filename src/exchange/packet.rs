@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::oid::Oid;
 use crate::package::{Delivery, Identity};
 
+/// The folder of a worktree that is evidence, and never committed.
+pub const EVIDENCE: &str = ".devlyn";
+/// The folder in it that drain and runner write to.
+pub const LOOP_EVIDENCE: &str = ".devlyn/loop";
+
 /// A file of the worktree, and what it held when it was committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {

@@ -1,4 +1,5 @@
-//! Whether a folder at the top of a checkout is ignored, judged from a commit and not from a checkout.
+//! Whether a folder at the top of a checkout is ignored, or all that is put into it; judged from a commit and not from a
+//! checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +7,9 @@ use gix::bstr::{BStr, BString};
 use gix::glob::pattern::Case;
 
 use super::{GitError, Oid, Repo, Result};
+
+/// A name that no list of what is ignored has.
+const ANY: &str = "6a09e667-f3bc-c908-b2fb-1366ea957d3e";
 
 impl Repo {
     /// Whether the folder `name` at the root would be ignored in a checkout of `commit`: by the `.gitignore` that
@@ -65,8 +69,13 @@ impl Repo {
             add(&rules, Path::new(".gitignore"))?;
         }
         let case = if self.config_is_true("core.ignoreCase") { Case::Fold } else { Case::Sensitive };
-        let path = BString::from(name);
-        let found = search.pattern_matching_relative_path(BStr::new(&path), Some(true), case);
-        Ok(found.is_some_and(|found| !found.pattern.is_negative()))
+        let matches = |path: &str, folder: bool| {
+            let path = BString::from(path);
+            let found = search.pattern_matching_relative_path(BStr::new(&path), Some(folder), case);
+            found.is_some_and(|found| !found.pattern.is_negative())
+        };
+        // `folder/*` leaves the folder itself and ignores whatever is put into it.
+        let whatever = format!("{name}/{ANY}");
+        Ok(matches(name, true) || (matches(&whatever, true) && matches(&whatever, false)))
     }
 }

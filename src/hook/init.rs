@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::chain::local;
 use super::shims::{Manager, is_shim, manager, write_shim};
 use super::{Event, HookError, Result};
+use crate::exchange::EVIDENCE;
 use crate::git::{NOTES_REF, Repo};
 use crate::store::{StoreError, remove_file, write_bytes};
 
@@ -168,7 +169,7 @@ fn install(repo: &Repo, options: Init, git: (u32, u32), report: &mut InitReport)
         }
     }
     let exclude = repo.common_dir().join("info/exclude");
-    if !repo.ignores_folder_here(".devlyn")? {
+    if !repo.ignores_folder_here(EVIDENCE)? {
         if let Some(folder) = exclude.parent() {
             make_missing(folder, report);
         }

@@ -9,14 +9,13 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use super::facts::{FileChange, LoopChange, Proof, QueueChange, QueueVersion, Subject, Version, When};
 use super::rules::{self, legal};
 use super::{Result, Violation};
+use crate::exchange::EVIDENCE;
 use crate::git::{EntryKind, Oid, Repo, shown};
 use crate::package::{Identity, LoopId};
 use crate::queue::LEGACY_QUEUE;
 use crate::store::{Layout, Receipt};
 
 const SPECS: &str = "docs/specs";
-const DEVLYN: &str = ".devlyn";
-
 /// A queue file is read up to this size; ours have some hundred bytes a row.
 const LARGEST_QUEUE: u64 = 16 << 20;
 
@@ -126,8 +125,8 @@ impl<'a> Judge<'a> {
 
     /// A path at or below `.devlyn/` of `tree`.
     fn inside(&self, tree: Oid) -> Result<Option<String>> {
-        let Some(entry) = self.repo.entry(tree, DEVLYN)? else { return Ok(None) };
-        let (mut path, mut at) = (BString::from(DEVLYN), (entry.kind == EntryKind::Tree).then_some(entry.id));
+        let Some(entry) = self.repo.entry(tree, EVIDENCE)? else { return Ok(None) };
+        let (mut path, mut at) = (BString::from(EVIDENCE), (entry.kind == EntryKind::Tree).then_some(entry.id));
         while let Some(folder) = at {
             let Some(first) = self.repo.folder(folder, "")?.into_iter().next() else { break };
             path.push(b'/');
@@ -159,7 +158,7 @@ impl<'a> Judge<'a> {
         if let Some(known) = self.ignored.borrow().get(&rules) {
             return Ok(*known);
         }
-        let ignored = self.repo.ignores_folder_for_user(at, DEVLYN)?;
+        let ignored = self.repo.ignores_folder_for_user(at, EVIDENCE)?;
         self.ignored.borrow_mut().insert(rules, ignored);
         Ok(ignored)
     }

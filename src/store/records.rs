@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::custody::{copy, look};
 use super::{CustodyError, FileRecord, ReceiptDir, StoreError, make_dir, sync_dir};
-
-/// The folder of a worktree that is kept.
-const FOLDER: &str = ".devlyn";
+use crate::exchange::EVIDENCE;
 
 /// What stands in the folder, by its path in it.
 type Listing = BTreeMap<PathBuf, Kept>;
@@ -27,7 +25,7 @@ enum Kept {
 /// # Errors
 /// Where something in it is neither a folder nor a regular file, changes meanwhile, or cannot be copied.
 pub fn keep_records(dir: &ReceiptDir, root: &Path) -> Result<(), CustodyError> {
-    let from = root.join(FOLDER);
+    let from = root.join(EVIDENCE);
     match fs::symlink_metadata(&from) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(StoreError::io(&from)(error).into()),
@@ -35,7 +33,7 @@ pub fn keep_records(dir: &ReceiptDir, root: &Path) -> Result<(), CustodyError> {
     }
     let wanted = list(&from)?;
     let place = dir.records();
-    let target = place.join(FOLDER);
+    let target = place.join(EVIDENCE);
     if fs::symlink_metadata(&place).is_ok() {
         if list(&target).is_ok_and(|found| found == wanted) {
             return Ok(());
@@ -48,7 +46,7 @@ pub fn keep_records(dir: &ReceiptDir, root: &Path) -> Result<(), CustodyError> {
         .tempdir_in(dir.path())
         .map_err(StoreError::io(dir.path()))?;
     let staging = staging.path();
-    let staged = staging.join(FOLDER);
+    let staged = staging.join(EVIDENCE);
     for (path, kept) in &wanted {
         let to = staged.join(path);
         match kept {
@@ -130,7 +128,7 @@ mod tests {
     fn bytes_modes_and_empty_folders_are_kept_and_kept_once() {
         let (_temp, dir, root) = place();
         keep_records(&dir, &root).unwrap();
-        assert_eq!(list(&dir.records().join(FOLDER)).unwrap(), list(&root.join(FOLDER)).unwrap());
+        assert_eq!(list(&dir.records().join(EVIDENCE)).unwrap(), list(&root.join(EVIDENCE)).unwrap());
         let before = fs::symlink_metadata(dir.records()).unwrap().modified().unwrap();
         keep_records(&dir, &root).unwrap();
         assert_eq!(fs::symlink_metadata(dir.records()).unwrap().modified().unwrap(), before);

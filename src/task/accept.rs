@@ -12,6 +12,7 @@ use crate::package::sha256_hex;
 use crate::store::{
     Acceptance, CustodyError, Evidence, Layout, Receipt, ReceiptDir, Verdict, collect, read_state, take, verify,
 };
+use crate::view::checkout_of;
 
 /// What was bound.
 #[derive(Debug, Serialize)]
@@ -150,7 +151,7 @@ fn judge(repo: &Repo, receipt: &Receipt, document: &Acceptance, inside: String) 
 /// # Errors
 /// Where it has not.
 pub(super) fn checked_out(repo: &Repo, receipt: &Receipt, commit: Oid) -> Result<()> {
-    let head = repo.head_of(&repo.checkout(&receipt.worktree).pinned(receipt.worktree_gitdir.as_deref()))?;
+    let head = repo.head_of(&checkout_of(repo, receipt))?;
     if head != Head::Branch(receipt.branch.clone(), commit) {
         return refuse(format!(
             "{} does not have {} checked out at {commit}",

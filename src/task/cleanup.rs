@@ -8,6 +8,7 @@ use crate::git::{Head, Oid, RefChange, Remote, Repo};
 use crate::os::{mounts, tree, writers};
 use crate::package::Identity;
 use crate::store::{Cleanup, Layout, Lock, Receipt, ReceiptDir, is_there, keep_records};
+use crate::view::checkout_of;
 
 /// What Git keeps in a worktree's own directory while something is half done there.
 const HALF_DONE: [&str; 6] =
@@ -138,7 +139,7 @@ impl Cleaning<'_> {
         let (receipt, place) = (self.receipt, &self.receipt.worktree);
         let shown = place.display();
         self.owned_git_dir()?;
-        let checkout = self.repo.checkout(place).pinned(receipt.worktree_gitdir.as_deref());
+        let checkout = checkout_of(self.repo, receipt);
         let recorded = receipt.worktree_identity.map(|[id, _]| id);
         if recorded.is_none() || tree::identity(place).ok() != recorded {
             return keep(format!("{shown} is not the directory that was allocated"));

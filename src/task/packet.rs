@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::{Result, refuse};
-use crate::exchange::{Dependency, Named, Packet};
+use crate::exchange::{Dependency, LOOP_EVIDENCE, Named, Packet};
 use crate::git::{Oid, Repo};
 use crate::package::{Contract, Delivery, Meta, sha256_hex};
 use crate::store::{StoreError, write_state};
@@ -90,7 +90,7 @@ fn build(repo: &Repo, view: &View, task: &TaskView, held: &Held, inputs: Oid, de
         dependencies,
         methodology,
         delivery,
-        evidence_dir: receipt.worktree.join(".devlyn/loop"),
+        evidence_dir: receipt.worktree.join(LOOP_EVIDENCE),
         runner: runner(&dir.packet())?,
         submission: dir.submission(),
         obligations: OBLIGATIONS.map(str::to_owned).to_vec(),

@@ -5,15 +5,17 @@
 mod instructions;
 mod loops;
 mod package;
+mod receipts;
 mod start;
 mod tasks;
 
 pub use instructions::{INSTRUCTIONS, drifted};
 pub use loops::{Captures, Loop, Queue, unix_lines};
 pub use package::CheckoutSource;
+pub(crate) use receipts::attempt;
+pub use receipts::{Held, checkout_of};
 pub use start::{Start, Starts};
-pub(crate) use tasks::attempt;
-pub use tasks::{Held, Outcome, Stage, State, TaskView, View};
+pub use tasks::{Outcome, Stage, State, TaskView, View};
 
 use crate::git::GitError;
 use crate::store::StoreError;

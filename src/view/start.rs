@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::{Held, Loop, Result, TaskView, View, drifted, unix_lines};
+use crate::exchange::EVIDENCE;
 use crate::git::{Oid, Repo};
 use crate::package::Package;
 use crate::queue::{Mark, QueueFile};
@@ -143,7 +144,7 @@ impl<'a> Starts<'a> {
     }
 
     fn generally_unfit(&self, start: Oid) -> Result<Option<String>> {
-        if !self.repo.ignores_folder(start, ".devlyn")? {
+        if !self.repo.ignores_folder(start, EVIDENCE)? {
             return Ok(Some(format!(
                 "the commit {start} that it starts from does not ignore .devlyn/; commit `.devlyn/` to .gitignore there, or \
                  write it into {}",

@@ -1,34 +1,16 @@
 //! Every task with what its row, its receipt, its references and its packet say, held against each other. What they
 //! contradict proves nothing: neither an acceptance nor a frontier.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::{Captures, Loop, Queue, Result};
-use crate::exchange::{Attempt, Packet, last_attempt};
-use crate::git::{Checkout, Oid, Repo};
-use crate::package::{Identity, LoopId, sha256_hex};
+use super::receipts::{Found, Receipts};
+use super::{Captures, Held, Loop, Queue, Result, attempt};
+use crate::exchange::{Attempt, LOOP_EVIDENCE, Packet};
+use crate::git::{Oid, Repo};
+use crate::package::{Identity, sha256_hex};
 use crate::queue::{Mark, QueueFile, Row};
-use crate::store::{
-    Allocation, Files, Layout, Receipt, ReceiptDir, StoreError, Verdict, is_there, present, read_bytes, read_state,
-};
-
-/// A receipt and where it is.
-#[derive(Debug, Clone)]
-pub struct Held {
-    /// Its directory.
-    pub dir: ReceiptDir,
-    /// The receipt.
-    pub receipt: Receipt,
-}
-
-impl Held {
-    /// Its worktree, with the Git directory that it was allocated with.
-    #[must_use]
-    pub fn checkout(&self, repo: &Repo) -> Checkout {
-        repo.checkout(&self.receipt.worktree).pinned(self.receipt.worktree_gitdir.as_deref())
-    }
-}
+use crate::store::{Allocation, Files, Layout, ReceiptDir, Verdict, is_there, present, read_state};
 
 /// How far an owned task has come. Each variant is what a crash behind the step before it leaves; the step that
 /// follows does what is missing.
@@ -281,95 +263,6 @@ fn brought_in_block(row: &Row) -> Option<(Identity, Option<String>)> {
     Some((Identity::parse(identity.trim()).ok()?, failure.receipt.clone()))
 }
 
-/// What stands in one receipt directory.
-#[derive(Debug)]
-enum Found {
-    Receipt(Rc<Held>),
-    Nothing,
-    Unreadable(String),
-}
-
-/// Every receipt directory, by its key and by the task that it claims.
-#[derive(Debug)]
-struct Receipts {
-    found: Vec<(ReceiptDir, Found)>,
-    by_key: HashMap<String, usize>,
-    by_task: HashMap<String, Vec<usize>>,
-}
-
-impl Receipts {
-    fn read(layout: &Layout) -> Result<Self> {
-        let folder = layout.completions();
-        let mut found = Vec::new();
-        match std::fs::read_dir(&folder) {
-            Ok(entries) => {
-                for entry in entries {
-                    let entry = entry.map_err(StoreError::io(&folder))?;
-                    let dir = ReceiptDir::new(entry.path());
-                    let state = match Receipt::read(&dir) {
-                        Ok(Some(receipt)) => Found::Receipt(Rc::new(Held { dir: dir.clone(), receipt })),
-                        Ok(None) => Found::Nothing,
-                        Err(error) => Found::Unreadable(error.to_string()),
-                    };
-                    found.push((dir, state));
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io(&folder)(error).into()),
-        }
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let by_key = found.iter().enumerate().map(|(at, (dir, _))| (dir.key(), at)).collect();
-        let mut by_task: HashMap<String, Vec<usize>> = HashMap::new();
-        for (at, (_, state)) in found.iter().enumerate() {
-            if let Found::Receipt(held) = state {
-                by_task.entry(held.receipt.task.clone()).or_default().push(at);
-            }
-        }
-        Ok(Self { found, by_key, by_task })
-    }
-
-    /// A receipt of a loop that was captured here and has no record any more, and that loop.
-    fn of_unknown(&self, repo: &Repo, queue: &Queue) -> Result<Option<(LoopId, &ReceiptDir)>> {
-        let known: HashSet<&LoopId> = queue.loops.iter().map(|found| &found.id).collect();
-        let mut asked = HashSet::new();
-        for (task, at) in &self.by_task {
-            let Ok(identity) = Identity::parse(task) else { continue };
-            let loop_id = identity.loop_id;
-            if known.contains(&loop_id) || !asked.insert(loop_id.clone()) {
-                continue;
-            }
-            if let (Some(at), Some(_)) = (at.first(), repo.resolve(&loop_id.capture_ref())?) {
-                return Ok(Some((loop_id, &self.found[*at].0)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn own(&self, identity: &Identity) -> Option<&(ReceiptDir, Found)> {
-        self.by_key.get(identity.key().as_str()).map(|at| &self.found[*at])
-    }
-
-    /// The directories of receipts that claim the task from another place than its own.
-    fn rivals(&self, identity: &Identity) -> Vec<&ReceiptDir> {
-        let key = identity.key();
-        let claims = self.by_task.get(&identity.to_string()).map(Vec::as_slice).unwrap_or_default();
-        claims.iter().map(|at| &self.found[*at].0).filter(|dir| dir.key() != key.as_str()).collect()
-    }
-
-    fn implicated(&self, identity: &Identity) -> Vec<ReceiptDir> {
-        let own = self.own(identity).map(|(dir, _)| dir);
-        own.into_iter().chain(self.rivals(identity)).cloned().collect()
-    }
-
-    fn unreadable(&self) -> Vec<String> {
-        let texts = self.found.iter().filter_map(|(_, state)| match state {
-            Found::Unreadable(why) => Some(format!("unreadable receipt {why}")),
-            Found::Receipt(_) | Found::Nothing => None,
-        });
-        texts.collect()
-    }
-}
-
 /// What a task's state is derived from.
 struct Evidence<'a> {
     repo: &'a Repo,
@@ -495,7 +388,7 @@ impl Evidence<'_> {
         let identity = &row.identity;
         let (receipt, dir) = (&held.receipt, &held.dir);
         let places = [
-            (&packet.evidence_dir, receipt.worktree.join(".devlyn/loop")),
+            (&packet.evidence_dir, receipt.worktree.join(LOOP_EVIDENCE)),
             (&packet.receipt, dir.receipt()),
             (&packet.scratch, dir.scratch()),
             (&packet.submission, dir.submission()),
@@ -605,15 +498,6 @@ impl Evidence<'_> {
                 mark.as_char()
             )
         }))
-    }
-}
-
-/// How the last execution of the receipt's task stands; a log that cannot be read may hide one that is open.
-pub(crate) fn attempt(dir: &ReceiptDir) -> Attempt {
-    match read_bytes(&dir.executions()) {
-        Ok(Some(bytes)) => last_attempt(&String::from_utf8_lossy(&bytes)),
-        Ok(None) => Attempt::None,
-        Err(_) => Attempt::Open,
     }
 }
 

@@ -103,6 +103,36 @@ fn a_linked_worktree_adds_and_drains() {
 }
 
 #[test]
+fn what_is_put_into_the_folder_of_evidence_is_ignored_or_nothing_begins() {
+    let lists = [
+        (".devlyn/", true),
+        (".devlyn", true),
+        ("/.devlyn/*", true),
+        (".devlyn/**", true),
+        (".dev*", true),
+        (".devlyn/\n!.devlyn/kept", true),
+        ("", false),
+        (".devlyn/loop/", false),
+        (".devlyn/*.json", false),
+        (".devlyn/*/", false),
+        (".devlyn/*\n!.devlyn/*", false),
+        (".devlyn/\n!.devlyn/", false),
+    ];
+    for (list, ignored) in lists {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitignore", &format!("{list}\n"));
+        sandbox.git(&["commit", "-q", "-a", "--allow-empty", "-m", "Ignore"]);
+        let git = sandbox.run("git", &sandbox.repo, &["check-ignore", "-q", "--no-index", ".devlyn/whatever"]);
+        assert_eq!(git.code == 0, ignored, "{list:?}: {git:?}");
+        sandbox.add("inv", &tasks());
+        let object = sandbox.drain().ok().json();
+        assert_eq!(object["counts"]["accepted"], if ignored { 2 } else { 0 }, "{list:?} {object:#}");
+        let reason = object["reason"].as_str().unwrap_or_default();
+        assert_eq!(reason.contains("does not ignore .devlyn/"), !ignored, "{list:?} {object:#}");
+    }
+}
+
+#[test]
 fn settings_that_change_what_a_checkout_holds() {
     for settings in [
         &["core.autocrlf=true"][..],
