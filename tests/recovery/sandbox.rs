@@ -205,8 +205,10 @@ impl Sandbox {
         self.devlyn(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// A drain that runs, with what it prints in pipes.
+    /// A drain that runs, with what it prints in pipes. It hears a hangup even where the tests are run by one who does not
+    /// (`nohup`): what this process takes over it does not hand down.
     pub(crate) fn start_drain(&self) -> Child {
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Default::default()).unwrap();
         let args = self.drain_args();
         let argv = self.devlyn_argv(&args.iter().map(String::as_str).collect::<Vec<_>>());
         let mut command = self.command(&argv[0]);

@@ -184,7 +184,7 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, ExitStatus};
 
-    use super::super::testing::{again, runs, until};
+    use super::super::testing::{Guarded, again, runs, until};
     use super::super::{Check, Environment, Executor, KEEP, ProcessError, Words};
     use super::*;
 
@@ -247,13 +247,13 @@ mod tests {
 
         /// Runs the victim, and calls `act` with its number every few milliseconds once its program is ready.
         fn run(&self, mut act: impl FnMut(Pid)) -> ExitStatus {
-            let mut child = self.command().spawn().unwrap();
+            let mut child = Guarded(self.command().spawn().unwrap());
             let mut status = None;
             until("the victim ends", || {
                 if self.has("ready") {
-                    act(Pid::from_child(&child));
+                    act(Pid::from_child(&child.0));
                 }
-                status = child.try_wait().unwrap();
+                status = child.0.try_wait().unwrap();
                 status.is_some()
             });
             status.unwrap()

@@ -102,8 +102,10 @@ pub(in crate::os) mod testing {
         command
     }
 
-    /// A command that runs the one ignored test `name` of this test binary with `KEY=value` variables.
+    /// A command that runs the one ignored test `name` of this test binary with `KEY=value` variables, and hears a hangup
+    /// even where the tests are run by one who does not (`nohup`): what this process takes over it does not hand down.
     pub(in crate::os) fn again(name: &str, variables: &[(&str, &Path)]) -> Command {
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Default::default()).unwrap();
         let mut environment = Environment::inherited();
         for (key, value) in variables {
             environment = environment.with(key, value);
