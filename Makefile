@@ -22,9 +22,10 @@ program = $(target)/release/git-devlyn
 build:
 	$(CARGO) build --release --locked
 
-# Only where there is none, so that `sudo make install` compiles nothing.
-$(program):
+# Only where it is older than its sources, so that `sudo make install` behind `make` compiles nothing.
+$(program): Cargo.toml Cargo.lock $(shell find src hooks -type f)
 	$(CARGO) build --release --locked
+	touch '$@'
 
 test:
 	./.ci/run
