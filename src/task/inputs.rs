@@ -14,7 +14,7 @@ use crate::view::{Held, TaskView, View};
 /// # Errors
 /// Where the loop is not known well enough, or the commit cannot be made.
 pub fn make_inputs(repo: &Repo, view: &View, task: &TaskView, baseline: Oid, local_only: bool) -> Result<Oid> {
-    let missing = missing(repo, view, task, baseline, local_only)?;
+    let missing = Ground { repo, view, task, baseline, local_only }.missing()?;
     if missing.is_empty() { Ok(baseline) } else { make(repo, &task.identity, baseline, &missing) }
 }
 
@@ -27,7 +27,8 @@ pub fn commit_inputs(repo: &Repo, view: &View, task: &TaskView, held: &Held) -> 
     let receipt = &held.receipt;
     let name = format!("refs/heads/{}", receipt.branch);
     let Some(head) = repo.resolve(&name)? else { return refuse(format!("its branch {} is gone", receipt.branch)) };
-    let missing = missing(repo, view, task, receipt.baseline, receipt.local_only)?;
+    let ground = Ground { repo, view, task, baseline: receipt.baseline, local_only: receipt.local_only };
+    let missing = ground.missing()?;
     if missing.is_empty() {
         if head != receipt.baseline {
             return unexpected(receipt, head);
@@ -111,53 +112,54 @@ fn is_inputs(repo: &Repo, baseline: Oid, head: Oid, missing: &[(String, Vec<u8>)
     Ok(true)
 }
 
-/// The files of the inputs that `baseline` does not hold just so.
-fn missing(
-    repo: &Repo,
-    view: &View,
-    task: &TaskView,
+/// What the inputs of a task are made from.
+struct Ground<'a> {
+    repo: &'a Repo,
+    view: &'a View,
+    task: &'a TaskView,
     baseline: Oid,
     local_only: bool,
-) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut missing = Vec::new();
-    for (path, data) in wanted(repo, view, task, baseline, local_only)? {
-        if repo.entry(baseline, &path)?.map(|entry| entry.id) != Some(repo.blob_id(&data)?) {
-            missing.push((path, data));
-        }
-    }
-    Ok(missing)
 }
 
-/// The files that the inputs hold: the captured package where the base has no queue file of the loop, and the queue
-/// file with every settled row as it was settled.
-fn wanted(
-    repo: &Repo,
-    view: &View,
-    task: &TaskView,
-    baseline: Oid,
-    local_only: bool,
-) -> Result<Vec<(String, Vec<u8>)>> {
-    let Some(found) = view.loop_of(task) else { return refuse("its loop is gone") };
-    let queue = found.id.queue_file();
-    if let Some(base) = repo.file(baseline, &queue)? {
-        // A published task changes its own row and its product only; what others settled reaches the base by their own.
-        let settled = if local_only { settled(view, task, base.data) } else { base.data };
-        return Ok(vec![(queue, settled)]);
-    }
-    let Some(record) = &found.record else {
-        return refuse(format!("{baseline} holds no {queue}, and this repository has no capture of the loop"));
-    };
-    let mut files = Vec::new();
-    let manifest = found.manifest.as_ref().map_err(|why| super::TaskError::Refused(why.clone()))?;
-    for path in crate::package::Package::paths(manifest) {
-        if let Some(blob) = repo.file(record.commit, &path)? {
-            files.push((path, blob.data));
+impl Ground<'_> {
+    /// The files of the inputs that the baseline does not hold just so.
+    fn missing(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut missing = Vec::new();
+        for (path, data) in self.wanted()? {
+            if self.repo.entry(self.baseline, &path)?.map(|entry| entry.id) != Some(self.repo.blob_id(&data)?) {
+                missing.push((path, data));
+            }
         }
+        Ok(missing)
     }
-    if let Some(blob) = repo.file(record.commit, &queue)? {
-        files.push((queue, settled(view, task, blob.data)));
+
+    /// The files that the inputs hold: the captured package where the base has no queue file of the loop, and the queue
+    /// file with every settled row as it was settled.
+    fn wanted(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let Self { repo, view, task, baseline, local_only } = *self;
+        let Some(found) = view.loop_of(task) else { return refuse("its loop is gone") };
+        let queue = found.id.queue_file();
+        if let Some(base) = repo.file(baseline, &queue)? {
+            // A published task changes its own row and its product only; what others settled reaches the base by their
+            // own.
+            let settled = if local_only { settled(view, task, base.data) } else { base.data };
+            return Ok(vec![(queue, settled)]);
+        }
+        let Some(record) = &found.record else {
+            return refuse(format!("{baseline} holds no {queue}, and this repository has no capture of the loop"));
+        };
+        let mut files = Vec::new();
+        let manifest = found.manifest.as_ref().map_err(|why| super::TaskError::Refused(why.clone()))?;
+        for path in crate::package::Package::paths(manifest) {
+            if let Some(blob) = repo.file(record.commit, &path)? {
+                files.push((path, blob.data));
+            }
+        }
+        if let Some(blob) = repo.file(record.commit, &queue)? {
+            files.push((queue, settled(view, task, blob.data)));
+        }
+        Ok(files)
     }
-    Ok(files)
 }
 
 /// The queue file with the row of every other task of the loop that a receipt proves, or a prerequisite blocks.
