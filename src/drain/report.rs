@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::{Item, LoopMode, remote};
-use crate::git::Repo;
+use crate::git::{Oid, Repo};
 use crate::package::{FileState, Meta, Source};
 use crate::store::{make_dir, write_bytes};
 use crate::view::{CheckoutSource, Loop, Outcome, Starts, View};
@@ -59,7 +59,7 @@ fn render(
     line("Drain", &told.reason.map_or_else(|| told.status.to_owned(), |reason| format!("{} — {reason}", told.status)));
     let loop_index = view.queue.loops.iter().position(|other| other.id == found.id).unwrap_or_default();
     line("Whole-loop acceptance", &whole_loop(view, found));
-    let way = bring_into(view, starts, loop_index, found)?;
+    let way = bring_into(repo, view, starts, loop_index, found)?;
     if let Some((branch, command)) = &way {
         line(&format!("Bring into {branch}"), command);
     }
@@ -118,26 +118,43 @@ fn whole_loop(view: &View, found: &Loop) -> String {
     if gaps.is_empty() { "ACCEPTED".to_owned() } else { format!("INCOMPLETE — {}", gaps.join(", ")) }
 }
 
-/// The branch that the accepted frontier is brought into, and the command that does it.
+/// The branch that the accepted frontier is brought into, and the command that does it; none where it is there already.
 fn bring_into(
+    repo: &Repo,
     view: &View,
     starts: &Starts<'_>,
     loop_index: usize,
     found: &Loop,
 ) -> crate::view::Result<Option<(String, String)>> {
     if let Some(base) = remote::delivered_base(view, loop_index) {
-        let command = crate::shell::line(["git", "merge", "--ff", &format!("{}/{base}", remote::REMOTE)]);
-        return Ok(Some((base, command)));
+        let from = format!("{}/{base}", remote::REMOTE);
+        let tip = repo.resolve(&format!("refs/remotes/{from}"))?;
+        return way_into(repo, base, tip, &from);
     }
     if matches!(LoopMode::of(view, loop_index, false), LoopMode::Remote(_)) {
         return Ok(None);
     }
     let Some(record) = &found.record else { return Ok(None) };
     let Some(frontier) = starts.frontier(view, loop_index)? else { return Ok(None) };
-    let attached = frontier.receipt.queue.is_some();
-    Ok(attached.then(|| {
-        (record.branch.clone(), crate::shell::line(["git", "merge", "--ff", frontier.receipt.branch.as_str()]))
-    }))
+    match &frontier.receipt.queue {
+        Some(terminal) => way_into(repo, record.branch.clone(), Some(terminal.commit), &frontier.receipt.branch),
+        None => Ok(None),
+    }
+}
+
+/// The command that merges `from`, which is at `tip`, into `branch`, where that lacks it.
+fn way_into(
+    repo: &Repo,
+    branch: String,
+    tip: Option<Oid>,
+    from: &str,
+) -> crate::view::Result<Option<(String, String)>> {
+    if let (Some(tip), Some(head)) = (tip, repo.resolve(&format!("refs/heads/{branch}"))?)
+        && matches!(repo.is_ancestor(tip, head), Ok(true))
+    {
+        return Ok(None);
+    }
+    Ok(Some((branch, crate::shell::line(["git", "merge", "--ff", from]))))
 }
 
 /// The package's decisions, from the capture where there is one.

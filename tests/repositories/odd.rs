@@ -14,7 +14,17 @@ fn whole_loop(sandbox: &Sandbox) {
     sandbox.add("inv", &tasks());
     let drained = sandbox.drained();
     assert_eq!(drained["counts"]["accepted"], 2, "{drained:#}");
-    sandbox.git(&["merge", "-q", "--ff", "devlyn/inv/t2"]);
+    let command = "git merge --ff devlyn/inv/t2";
+    let way = || {
+        let drained =
+            sandbox.devlyn(&sandbox.drain_args().into_iter().filter(|arg| arg != "--json").collect::<Vec<_>>());
+        let (said, report) = (drained.ok().stdout, sandbox.devlyn(&["report", "inv"]).ok().stdout);
+        assert_eq!(said.contains(command), report.contains(command), "{said}\n{report}");
+        report.contains(&format!("- Bring into main: {command}"))
+    };
+    assert!(way());
+    sandbox.run("sh", &sandbox.repo, &["-c", &format!("{command} --quiet")]).ok();
+    assert!(!way(), "it was brought in");
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert!(sandbox.repo.join("inv-t2.txt").is_file());
     let status = sandbox.devlyn(&["status", "--json"]).ok().json();
