@@ -20,11 +20,11 @@ program = $(target)/release/git-devlyn
 .DEFAULT_GOAL := build
 
 build:
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --target-dir '$(target)'
 
 # Only where it is older than its sources, so that `sudo make install` behind `make` compiles nothing.
 $(program): Cargo.toml Cargo.lock $(shell find src hooks -type f)
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --target-dir '$(target)'
 	touch '$@'
 
 test:
@@ -84,4 +84,4 @@ bench: build
 	GIT_DEVLYN='$(abspath $(program))' benches/hooks.sh
 
 clean:
-	$(CARGO) clean
+	$(CARGO) clean --target-dir '$(target)'

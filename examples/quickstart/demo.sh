@@ -12,18 +12,30 @@ again=${1-}
 
 if [ -z "${GIT_DEVLYN-}" ]; then
     root=$(cd "$here/../.." && pwd)
-    (cd "$root" && cargo build --release --locked)
-    GIT_DEVLYN=${CARGO_TARGET_DIR:-$root/target}/release/git-devlyn
+    target=${CARGO_TARGET_DIR:-$root/target}
+    (cd "$root" && cargo build --release --locked --target-dir "$target")
+    GIT_DEVLYN=$(cd "$target" && pwd)/release/git-devlyn
 fi
 found=$(command -v git-devlyn || true)
 PATH=$(dirname "$GIT_DEVLYN"):$PATH
 export PATH
 
 if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+# A word as it would be typed.
+typed() {
+    case $1 in
+    *[!A-Za-z0-9_./:=@%+,{}-]* | '') printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf %s "$1" ;;
+    esac
+}
 say() { printf '\n%s\n' "$*"; }
 show() { printf '\n%s$ %s%s\n' "$bold" "$1" "$plain"; }
 # Shows a command and runs it.
-try() { show "$*" && "$@"; }
+try() {
+    line=
+    for word in "$@"; do line="$line${line:+ }$(typed "$word")"; done
+    show "$line" && "$@"
+}
 # The command that the report of a loop names for bringing its work in.
 bring() { sed -n 's/^- Bring into [^:]*: //p' ".git/devlyn-loops/$1/drain-report.md"; }
 
@@ -84,7 +96,7 @@ task that needs it was not started. Nothing is lost, and nothing of it is in you
 
 What to type next:
 
-    cd '$repo'
+    cd $(typed "$repo")
 NEXT
 [ "$found" = "$GIT_DEVLYN" ] || printf '    export PATH="%s:$PATH"\n' "$(dirname "$GIT_DEVLYN")"
 cat <<NEXT
@@ -94,8 +106,9 @@ cat <<NEXT
 
   plan the failed work anew, as a new loop (a failed task is never run again):
     git devlyn add greet-again
-    git devlyn drain -- sh '$executor' {packet}
+    git devlyn drain -- sh $(typed "$executor") {packet}
     git devlyn report greet-again
 
-Or let $0 --again type all of it.
+To see all of it typed for you, in another scratch repository:
+    sh $(typed "$here/demo.sh") --again
 NEXT

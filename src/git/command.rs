@@ -117,6 +117,9 @@ impl Git {
             command.env_remove(name);
         }
         command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C").current_dir(&self.dir);
+        // What whoever runs the tests has configured for himself is no part of them.
+        #[cfg(test)]
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         command.args(["-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
         for setting in &self.config {
             command.arg("-c").arg(setting);

@@ -100,7 +100,16 @@ impl Repo {
     pub(super) fn open(dir: &Path, environment: bool) -> Result<Self> {
         use gix::discover::upwards::Options as Upwards;
         let dir = std::path::absolute(dir).map_err(GitError::io(dir))?;
-        let options = || gix::open::Options::default().bail_if_untrusted(true).cli_overrides(config_parameters());
+        let options = || {
+            let options = gix::open::Options::default().bail_if_untrusted(true).cli_overrides(config_parameters());
+            // As for the `git` of the tests.
+            #[cfg(test)]
+            let options = options.permissions(gix::open::Permissions {
+                config: gix::open::permissions::Config::isolated(),
+                ..gix::open::Permissions::all()
+            });
+            options
+        };
         let trust = gix::sec::trust::Mapping { full: options(), reduced: options() };
         let upwards = Upwards { match_ceiling_dir_or_error: false, ..Default::default() };
         let found = if environment && in_git_dir(&dir) {

@@ -65,7 +65,8 @@ fn holders(path: &Path, places: &[&Path]) -> Option<Vec<(i32, u64)>> {
         if std::fs::read_dir(folder.join("fd")).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(opened))) {
             return true;
         }
-        let git = process.name.starts_with("git") && process.name != "git-devlyn";
+        // `git` and its parts (`git-remote-https`), and not every service that is named after it.
+        let git = process.name == "git" || process.name.starts_with("git-") && process.name != "git-devlyn";
         // One that cannot be looked into is another user's; it could be at work here too.
         git && std::fs::read_link(folder.join("cwd"))
             .map_or(true, |cwd| places.iter().any(|place| cwd.starts_with(place)))

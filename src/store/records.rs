@@ -113,7 +113,23 @@ mod tests {
     use super::super::write_bytes;
     use super::*;
 
-    fn place() -> (tempfile::TempDir, ReceiptDir, PathBuf) {
+    /// A directory that goes with its test, whatever rights the folders in it have.
+    struct Temporary(tempfile::TempDir);
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let mut folders = vec![self.0.path().to_owned()];
+            while let Some(folder) = folders.pop() {
+                let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
+                let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+                folders.extend(
+                    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()),
+                );
+            }
+        }
+    }
+
+    fn place() -> (Temporary, ReceiptDir, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
         let (dir, root) = (temp.path().join("key"), temp.path().join("tree"));
         make_dir(&dir).unwrap();
@@ -121,7 +137,7 @@ mod tests {
         write_bytes(&root.join(".devlyn/deep/raw"), b"\0\x01\n").unwrap();
         fs::set_permissions(root.join(".devlyn/deep/raw"), Permissions::from_mode(0o640)).unwrap();
         fs::set_permissions(root.join(".devlyn/deep"), Permissions::from_mode(0o550)).unwrap();
-        (temp, ReceiptDir::new(dir), root)
+        (Temporary(temp), ReceiptDir::new(dir), root)
     }
 
     #[test]

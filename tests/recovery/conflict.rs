@@ -119,7 +119,7 @@ fn a_result_without_its_evidence_is_nobodys_beginning() {
             "gone" => fs::remove_file(&custody).unwrap(),
             "shorter" => fs::write(&custody, "{}").unwrap(),
             "mode" => {
-                fs::set_permissions(&custody, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+                fs::set_permissions(&custody, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
             }
             _ => fs::write(&list, "{}").unwrap(),
         }
@@ -127,6 +127,7 @@ fn a_result_without_its_evidence_is_nobodys_beginning() {
         assert_ne!(said.item("inv.t1")["result"], "accepted", "{what}: {said:?}");
         assert!(told(&said).contains("proves nothing any more"), "{what}: {said:?}");
         assert_eq!(sandbox.calls("inv.t2"), 0, "{what}");
+        let _ = fs::remove_file(&custody);
         fs::write(&custody, bytes).unwrap();
         fs::set_permissions(&custody, rights).unwrap();
         fs::write(&list, listed).unwrap();

@@ -138,7 +138,9 @@ fn a_candidate_that_cannot_be_checked_is_not_checked() {
 
 #[test]
 fn a_candidate_that_moves_fails_and_the_result_is_of_its_new_head() {
-    let bench = counting("git -c user.name=x -c user.email=x@x commit -q --allow-empty -m more");
+    let bench = counting(
+        "git -c user.name=x -c user.email=x@x -c commit.gpgsign=false -c core.hooksPath=/nonexistent commit -q --allow-empty -m more",
+    );
     bench.submit(&json!({}));
     let before = bench.head();
     let (derived, _) = derived(&bench);
