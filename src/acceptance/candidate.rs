@@ -147,6 +147,9 @@ impl<'a> Candidate<'a> {
         let mut paths: Vec<String> = self.checkout.dirty()?.iter().map(|path| shown(path.as_ref())).collect();
         // What is taken out of the index and still there is told twice.
         paths.dedup();
+        if let Some(hidden) = self.checkout.hidden(self.repo)? {
+            paths.push(format!("{} (Git was told not to look at it)", shown(hidden.as_ref())));
+        }
         Ok((!paths.is_empty()).then(|| listed(&paths)))
     }
 }
@@ -202,6 +205,19 @@ mod tests {
             bench.write(&[(format!("{number:02}").as_str(), "x")]);
         }
         assert_one(&problems(&bench), &["00, 01", "and 12 more"]);
+    }
+
+    #[test]
+    fn what_git_was_told_not_to_look_at_is_not_committed() {
+        let bench = Bench::new(&json!({}));
+        bench.commit(&[("t1.txt", "done")]);
+        for (hide, show) in [("--assume-unchanged", "--no-assume-unchanged"), ("--skip-worktree", "--no-skip-worktree")]
+        {
+            bench.git(&["update-index", hide, "t1.txt"]);
+            assert_one(&problems(&bench), &["t1.txt (Git was told not to look at it)"]);
+            bench.git(&["update-index", show, "t1.txt"]);
+            assert_eq!(problems(&bench), [""; 0]);
+        }
     }
 
     #[test]

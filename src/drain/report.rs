@@ -1,11 +1,12 @@
 //! The report of a loop, rewritten after every drain (formats, "Report").
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
 use super::{Item, LoopMode, remote};
 use crate::git::{Oid, Repo};
-use crate::package::{FileState, Meta, Source};
+use crate::package::{FileState, Identity, Meta, Source};
 use crate::store::{make_dir, write_bytes};
 use crate::view::{CheckoutSource, Loop, Outcome, Starts, View};
 
@@ -136,10 +137,30 @@ fn bring_into(
     }
     let Some(record) = &found.record else { return Ok(None) };
     let Some(frontier) = starts.frontier(view, loop_index)? else { return Ok(None) };
-    match &frontier.receipt.queue {
-        Some(terminal) => way_into(repo, record.branch.clone(), Some(terminal.commit), &frontier.receipt.branch),
-        None => Ok(None),
+    let Some(terminal) = frontier.receipt.queue.as_ref().filter(|_| is_proven(view, found, &frontier.receipt.task))
+    else {
+        return Ok(None);
+    };
+    // Whoever has its worktree may have committed on its branch since, or taken it away.
+    let branch = frontier.receipt.branch.as_str();
+    let whole = repo.resolve(&format!("refs/heads/{branch}"))? == Some(terminal.commit);
+    let from = if whole { branch } else { frontier.receipt.recovery_ref.as_str() };
+    way_into(repo, record.branch.clone(), Some(terminal.commit), from)
+}
+
+/// Whether the task and everything that it was begun on is accepted, as far as evidence goes.
+fn is_proven(view: &View, found: &Loop, task: &str) -> bool {
+    let (mut behind, mut seen) = (Identity::parse(task).into_iter().collect::<Vec<_>>(), BTreeSet::new());
+    while let Some(identity) = behind.pop() {
+        if !view.task(&identity).is_some_and(|task| task.outcome() == Outcome::Accepted) {
+            return false;
+        }
+        let further = found.prerequisites(&identity);
+        if seen.insert(identity) {
+            behind.extend(further);
+        }
     }
+    true
 }
 
 /// The command that merges `from`, which is at `tip`, into `branch`, where that lacks it.

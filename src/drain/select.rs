@@ -133,6 +133,12 @@ impl Selection<'_> {
         Ok(match (&task.state, task.outcome()) {
             (State::Occupied(reason) | State::Invalid { reason, .. }, _) => Disposition::waiting(reason.clone()),
             (State::Owned(held, stage), outcome) => {
+                // What it was begun on may have lost its proof since.
+                if *stage < Stage::Bound
+                    && let Some(reason) = self.unproven(task)
+                {
+                    return Ok(Disposition::waiting(reason));
+                }
                 match (stage, LoopMode::of(self.view, task.loop_index, self.local_only)) {
                     (Stage::Delivered, _) => {
                         let failed = outcome == Outcome::Failed;
@@ -170,10 +176,8 @@ impl Selection<'_> {
         if let LoopMode::Published(pr) = &mode {
             return Ok(Disposition::waiting(published(pr)));
         }
-        for prerequisite in found.prerequisites(&task.identity) {
-            if let Some(reason) = self.unmet(&prerequisite) {
-                return Ok(Disposition::waiting(reason));
-            }
+        if let Some(reason) = self.unproven(task) {
+            return Ok(Disposition::waiting(reason));
         }
         match mode {
             LoopMode::Remote(_) => self.remote_pending(task, found, manifest),
@@ -197,6 +201,12 @@ impl Selection<'_> {
             Some(reason) => Disposition::waiting(reason),
             None => Disposition::going(Next::Begin(start)),
         })
+    }
+
+    /// The first prerequisite of the task that nothing here proves, and why.
+    fn unproven(&self, task: &TaskView) -> Option<String> {
+        let found = self.view.loop_of(task)?;
+        found.prerequisites(&task.identity).iter().find_map(|prerequisite| self.unmet(prerequisite))
     }
 
     /// Why a prerequisite is none yet.

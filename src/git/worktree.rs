@@ -195,18 +195,24 @@ impl Checkout {
         Ok(paths)
     }
 
-    /// The first path in it at whose changes Git was told not to look, while a file is there to have some.
+    /// The first path in it at whose changes Git was told not to look (`git update-index --assume-unchanged`,
+    /// `--skip-worktree`), while a file is there to have some.
     ///
     /// # Errors
-    /// Where `git` cannot tell.
-    pub fn hidden(&self) -> Result<Option<BString>> {
-        let output = self.git().args(["ls-files", "-v", "-z"]).run()?;
-        Ok(output.stdout.split(|byte| *byte == 0).find_map(|field| {
-            let (tag, path) = field.split_first()?;
-            let path = path.get(1..)?;
-            let skipped = *tag == b'S' && std::fs::symlink_metadata(self.path.join(path_of(path))).is_ok();
-            (skipped || tag.is_ascii_lowercase()).then(|| BString::from(path))
-        }))
+    /// Where its index cannot be read.
+    pub fn hidden(&self, repo: &Repo) -> Result<Option<BString>> {
+        use gix::index::{File, decode, entry::Flags};
+        let index = self.git_dir()?.join("index");
+        if std::fs::symlink_metadata(&index).is_err() {
+            return Ok(None);
+        }
+        let index =
+            File::at(index, repo.inner.object_hash(), true, decode::Options::default()).map_err(GitError::gix)?;
+        let found = index.entries().iter().find(|entry| {
+            let there = || std::fs::symlink_metadata(self.path.join(path_of(entry.path(&index)))).is_ok();
+            entry.flags.contains(Flags::ASSUME_VALID) || (entry.flags.contains(Flags::SKIP_WORKTREE) && there())
+        });
+        Ok(found.map(|entry| entry.path(&index).to_owned()))
     }
 
     /// Brings index and files from the commit `old` to the commit `new` that `HEAD` is at already. What is not

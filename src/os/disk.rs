@@ -3,8 +3,10 @@
 //! Several files are flushed at the same time, because a file system writes its journal once for all that wait for
 //! it; one after the other they would wait for one journal each.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -37,6 +39,47 @@ pub fn flush(paths: &[PathBuf]) -> Result<(), FlushError> {
         [path, ..] if paths.len() >= WHOLE && whole(path).is_ok() => Ok(()),
         paths => together(paths),
     }
+}
+
+/// Flushes everything below the directories `tops`, whoever wrote it: their whole file systems where that can be asked
+/// for, which is one wait each however many files there are.
+///
+/// # Errors
+/// The first that cannot be opened or flushed.
+pub fn flush_below(tops: &[&Path]) -> Result<(), FlushError> {
+    let mut done = BTreeSet::new();
+    for top in tops {
+        let device = std::fs::metadata(top).map_err(|source| FlushError { path: top.to_path_buf(), source })?.dev();
+        if done.contains(&device) {
+            continue;
+        }
+        #[cfg(target_os = "linux")]
+        if whole(top).is_ok() {
+            done.insert(device);
+            continue;
+        }
+        each_below(top)?;
+    }
+    Ok(())
+}
+
+fn each_below(top: &Path) -> Result<(), FlushError> {
+    let mut paths = vec![top.to_owned()];
+    let mut folders = vec![top.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |source| FlushError { path: folder.clone(), source };
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            }
+            if kind.is_dir() || kind.is_file() {
+                paths.push(entry.path());
+            }
+        }
+    }
+    together(&paths)
 }
 
 fn together(paths: &[PathBuf]) -> Result<(), FlushError> {
@@ -90,5 +133,10 @@ mod tests {
         }
         paths.push(dir.path().join("gone"));
         assert_eq!(flush(&paths).unwrap_err().path, dir.path().join("gone"));
+        std::fs::create_dir(dir.path().join("inner")).unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("inner/link")).unwrap();
+        flush_below(&[dir.path(), &dir.path().join("inner")]).unwrap();
+        each_below(dir.path()).unwrap();
+        assert_eq!(flush_below(&[&dir.path().join("gone")]).unwrap_err().path, dir.path().join("gone"));
     }
 }

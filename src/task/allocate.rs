@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::{Reconciled, Result, accept, reconcile, refuse};
 use crate::forge::Target;
 use crate::git::{Oid, Repo};
+use crate::os::disk::flush_below;
 use crate::os::tree::identity;
 use crate::package::{Key, is_branch_name};
 use crate::store::{
@@ -221,8 +222,10 @@ fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt, start: Oid) -> Resul
     };
     let git_dir = checkout.git_dir()?;
     receipt.worktree_identity = Some([pair(&receipt.worktree)?, pair(&git_dir)?]);
-    receipt.worktree_gitdir = Some(git_dir);
     checkout.unlock()?;
+    // Git flushes no worktree, and whoever reads the receipt takes it for whole.
+    flush_below(&[&receipt.worktree, &git_dir]).map_err(|error| StoreError::io(&error.path)(error.source))?;
+    receipt.worktree_gitdir = Some(git_dir);
     receipt.allocation = Allocation::Owned;
     receipt.write(dir)?;
     Ok(receipt)

@@ -158,7 +158,7 @@ impl Cleaning<'_> {
         if let Some(path) = dirty.first() {
             return keep(format!("{shown} holds what is not committed ({})", crate::git::shown(path.as_ref())));
         }
-        if let Some(path) = checkout.hidden()? {
+        if let Some(path) = checkout.hidden(self.repo)? {
             return keep(format!("Git was told not to look at {} in {shown}", crate::git::shown(path.as_ref())));
         }
         Ok(())

@@ -2,6 +2,7 @@
 //! contradict proves nothing: neither an acceptance nor a frontier.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::rc::Rc;
 
 use super::receipts::{Found, Receipts};
@@ -10,6 +11,7 @@ use crate::exchange::{Attempt, LOOP_EVIDENCE, Packet};
 use crate::git::{Oid, Repo};
 use crate::package::{Identity, sha256_hex};
 use crate::queue::{Mark, QueueFile, Row};
+use crate::shell;
 use crate::store::{Allocation, Files, Layout, ReceiptDir, Verdict, is_there, present, read_state};
 
 /// How far an owned task has come. Each variant is what a crash behind the step before it leaves; the step that
@@ -505,10 +507,16 @@ fn unfinished(held: &Held) -> String {
     let receipt = &held.receipt;
     format!(
         "its allocation was interrupted and is never adopted; `git devlyn recover {}` shows and removes what it left, or do \
-         it yourself: remove the worktree {} and the branch {} if they are there, delete {}, and drain again",
+         it yourself: `{}` and `{}` if they are there, delete {}, and drain again",
         receipt.task,
-        receipt.worktree.display(),
-        receipt.branch,
+        shell::line([
+            OsStr::new("git"),
+            "worktree".as_ref(),
+            "remove".as_ref(),
+            "-ff".as_ref(),
+            receipt.worktree.as_ref()
+        ]),
+        shell::line(["git", "branch", "-D", receipt.branch.as_str()]),
         held.dir.path().display()
     )
 }

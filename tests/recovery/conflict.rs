@@ -136,6 +136,66 @@ fn a_result_without_its_evidence_is_nobodys_beginning() {
     }
 }
 
+/// The command that the report of the loop names for bringing its work in.
+fn way_in(sandbox: &Sandbox) -> Option<String> {
+    let report = fs::read_to_string(sandbox.common().join("devlyn-loops/inv/drain-report.md")).unwrap();
+    report.lines().find_map(|line| line.strip_prefix("- Bring into main: ").map(str::to_owned))
+}
+
+#[test]
+fn what_was_committed_behind_a_result_is_not_brought_in_with_it() {
+    let sandbox = sandbox(&[""]);
+    accepted(&sandbox, &[("t1", 1)]);
+    assert_eq!(way_in(&sandbox).as_deref(), Some("git merge --ff devlyn/inv/t1"));
+    let place = tree(&sandbox, "t1");
+    fs::write(place.join("unproven"), "").unwrap();
+    sandbox.git_in(&place, &["add", "unproven"]);
+    sandbox.git_in(&place, &["commit", "-q", "-m", "Unproven"]);
+    sandbox.drain();
+    let recovery = format!("refs/devlyn/completed/{}", Key::of_branch("devlyn/inv/t1").as_str());
+    let command = format!("git merge --ff {recovery}");
+    assert_eq!(way_in(&sandbox), Some(command.clone()));
+    // Nor does the way in end with the branch.
+    sandbox.git(&["worktree", "remove", place.to_str().unwrap()]);
+    sandbox.git(&["branch", "-q", "-D", "devlyn/inv/t1"]);
+    sandbox.drain();
+    assert_eq!(way_in(&sandbox), Some(command));
+    sandbox.git(&["merge", "-q", "--ff", &recovery]);
+    assert!(!sandbox.repo.join("unproven").exists());
+    sandbox.drain();
+    assert_eq!(way_in(&sandbox), None);
+}
+
+#[test]
+fn nothing_is_accepted_on_what_lost_its_proof() {
+    for what in ["custody", "receipt", "ref"] {
+        let sandbox = sandbox(&["", "nothing"]);
+        assert_eq!(sandbox.drain().item("inv.t2")["result"], "active", "{what}");
+        let kept = sandbox.root.join("kept");
+        let recovery = format!("refs/devlyn/completed/{}", Key::of_branch("devlyn/inv/t1").as_str());
+        let at = sandbox.git(&["rev-parse", &recovery]).trim().to_owned();
+        let place = match what {
+            "custody" => dir(&sandbox, "t1").join("custody"),
+            _ => dir(&sandbox, "t1"),
+        };
+        match what {
+            "ref" => drop(sandbox.git(&["update-ref", "-d", &recovery])),
+            _ => fs::rename(&place, &kept).unwrap(),
+        }
+        sandbox.plan("inv.t2", "");
+        let said = sandbox.drain();
+        assert_eq!(said.item("inv.t2")["result"], "active", "{what}: {said:?}");
+        assert!(said.item("inv.t2")["reason"].as_str().unwrap().contains("inv.t1"), "{what}: {said:?}");
+        assert_eq!((sandbox.calls("inv.t2"), way_in(&sandbox)), (1, None), "{what}");
+        match what {
+            "ref" => drop(sandbox.git(&["update-ref", &recovery, &at])),
+            _ => fs::rename(&kept, &place).unwrap(),
+        }
+        accepted(&sandbox, &[("t1", 1), ("t2", 2)]);
+        assert_eq!(way_in(&sandbox).as_deref(), Some("git merge --ff devlyn/inv/t2"), "{what}");
+    }
+}
+
 #[test]
 fn a_loop_whose_record_is_gone_is_missed() {
     let sandbox = sandbox(&["nothing"]);

@@ -186,7 +186,7 @@ pub(crate) fn matrix<P: Sync + std::fmt::Debug>(
 /// object change nothing that a later run could see.
 pub(crate) fn telling(points: Vec<(Point, String)>) -> (Vec<(Point, String)>, usize) {
     let same = |(point, shown): &(Point, String)| {
-        matches!(point.call.as_str(), "fsync" | "fdatasync")
+        matches!(point.call.as_str(), "fsync" | "fdatasync" | "syncfs")
             || shown.contains("/objects/tmp_obj_")
             || shown.contains("\\1")
     };

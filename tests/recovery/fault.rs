@@ -12,7 +12,7 @@ use crate::state;
 use crate::trace::{self, Alone, Point};
 
 /// The calls that a full or broken disk fails. An open counts where it makes a file.
-const CALLS: &str = "write,writev,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,\
+const CALLS: &str = "write,writev,pwrite64,fsync,fdatasync,syncfs,ftruncate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,\
                      mkdir,mkdirat,unlink,unlinkat,rmdir,openat";
 
 /// A place where something is written, and what is said to be wrong with it.

@@ -8,7 +8,7 @@ use crate::crash::prepared;
 use crate::sandbox::{Said, Sandbox, Task};
 use crate::trace::{self, Alone};
 
-const CALLS: &str = "write,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat,clone,clone3";
+const CALLS: &str = "write,fsync,fdatasync,syncfs,rename,renameat,renameat2,mkdir,mkdirat,clone,clone3";
 
 /// What is not on the disk yet.
 #[derive(Debug, Default)]
@@ -95,6 +95,7 @@ fn everything_is_on_the_disk_before_it_counts() {
     assert_eq!(said.status(), "ADDED", "{said:?}");
     all.extend(more);
     let (mut pending, mut faults, mut counted) = (Pending::default(), Vec::new(), 0);
+    let (mut receipts, mut whole) = (BTreeMap::new(), false);
     for shown in &all {
         let path = described(shown).unwrap_or_default();
         let words: Vec<&str> = shown.split('"').collect();
@@ -103,6 +104,8 @@ fn everything_is_on_the_disk_before_it_counts() {
                 pending.files.remove(&path);
                 pending.folders.remove(&path);
             }
+            // Git flushed nothing of the worktree that a receipt is about to call whole.
+            "syncfs" => whole = true,
             "write" if shown.starts_with("write(2") || shown.starts_with("write(1<") || shown.contains("start\\n") => {
                 counted += 1;
                 if !pending.state().is_empty() {
@@ -112,10 +115,23 @@ fn everything_is_on_the_disk_before_it_counts() {
             }
             "write" => drop(pending.files.insert(path)),
             "mkdir" | "mkdirat" => drop(pending.folders.insert(above(words[1]))),
-            _ => faults.extend(pending.moved(words[1], words[3]).err()),
+            _ => {
+                let to = words[3];
+                faults.extend(pending.moved(words[1], to).err());
+                if to.ends_with("/receipt.json") {
+                    let seen: &mut usize = receipts.entry(to.to_owned()).or_default();
+                    *seen += 1;
+                    match *seen {
+                        1 => whole = false,
+                        2 if !whole => faults.push(format!("the worktree of {to} is not flushed when it is owned")),
+                        _ => {}
+                    }
+                }
+            }
         }
     }
     eprintln!("{} calls, {counted} at which everything had to be on the disk", all.len());
+    assert!(receipts.values().any(|seen| *seen >= 2), "no receipt was seen");
     assert!(counted > 20 && all.len() > 200, "strace was not understood");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -9,7 +9,7 @@ use crate::sandbox::{Said, Sandbox};
 /// The calls that change what a later run can see, but for the opening of files: what it makes is seen by the write
 /// that follows.
 pub(crate) const STEPS: &str = "rename,renameat,renameat2,link,linkat,symlink,symlinkat,mkdir,mkdirat,unlink,unlinkat,rmdir,\
-                                fsync,fdatasync,write,writev,pwrite64,ftruncate,chmod,fchmod,fchmodat,flock,vfork,clone,clone3";
+                                fsync,fdatasync,syncfs,write,writev,pwrite64,ftruncate,chmod,fchmod,fchmodat,flock,vfork,clone,clone3";
 
 /// A system call by name, the first being number 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
