@@ -1,5 +1,6 @@
 //! `git devlyn drain`.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
@@ -17,8 +18,11 @@ pub(super) fn run(asked: Drain, json: bool) -> Reply {
     if let Err(error) = Interrupts::install(Grace::default()) {
         return Reply::blocked(format!("signals cannot be watched: {error}"));
     }
-    let options =
-        Options { local_only: asked.locality.local_only, worktree_root: asked.worktree_root, executor: asked.executor };
+    let options = Options {
+        local_only: asked.locality.local_only,
+        worktree_root: asked.worktree_root,
+        executor: from_here(asked.executor),
+    };
     let terminal = std::io::stderr().is_terminal();
     let mut tell = |event: Event| {
         let line = if terminal {
@@ -38,6 +42,19 @@ pub(super) fn run(asked: Drain, json: bool) -> Reply {
         }
         Err(error) => Reply::blocked(error),
     }
+}
+
+/// The executor's argv, its program by its whole path where it was typed as a path from here. It runs in the worktree of
+/// its task, where the same path is a copy that the executor before it could change, or nothing.
+fn from_here(mut argv: Vec<OsString>) -> Vec<OsString> {
+    if let Some(program) = argv.first_mut()
+        && program.as_encoded_bytes().contains(&b'/')
+        && let Ok(place) = std::path::absolute(&*program)
+        && place.is_file()
+    {
+        *program = place.into();
+    }
+    argv
 }
 
 fn told(drained: &Drained) -> String {

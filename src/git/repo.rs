@@ -258,6 +258,11 @@ fn backend(inner: &gix::Repository) -> Result<Backend> {
 }
 
 fn not_opened(dir: &Path, error: &dyn std::fmt::Display) -> GitError {
+    match std::fs::metadata(dir) {
+        Ok(meta) if !meta.is_dir() => return GitError::io(dir)(std::io::ErrorKind::NotADirectory.into()),
+        Err(error) => return GitError::io(dir)(error),
+        Ok(_) => {}
+    }
     let text = format!("{error:#}");
     let lower = text.to_lowercase();
     if lower.contains("nogitrepository")
@@ -267,7 +272,8 @@ fn not_opened(dir: &Path, error: &dyn std::fmt::Display) -> GitError {
     {
         GitError::NotARepository(dir.to_owned())
     } else if lower.contains("trust") || lower.contains("ownership") || lower.contains("unsafe") {
-        GitError::Untrusted(dir.to_owned())
+        let top = dir.ancestors().find(|above| above.join(".git").exists()).unwrap_or(dir);
+        GitError::Untrusted(top.to_owned())
     } else {
         GitError::Gix(format!("{} cannot be opened as a Git repository: {text}", dir.display()))
     }

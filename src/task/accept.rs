@@ -123,7 +123,7 @@ fn judge(repo: &Repo, receipt: &Receipt, document: &Acceptance, inside: String) 
     if document.text("task") != Some(&receipt.task) {
         return refuse(format!(
             "the acceptance is of the task {:?}, the receipt of {}",
-            document.text("task"),
+            document.text("task").unwrap_or_default(),
             receipt.task
         ));
     }

@@ -8,6 +8,7 @@ use crate::git::{Oid, Repo};
 use crate::os::disk::flush_below;
 use crate::os::tree::identity;
 use crate::package::{Key, is_branch_name};
+use crate::shell;
 use crate::store::{
     Allocation, From, Layout, Lock, Receipt, ReceiptDir, StoreError, Verdict, is_there, make_dir, sync_dir,
 };
@@ -216,8 +217,13 @@ fn own(repo: &Repo, dir: &ReceiptDir, mut receipt: Receipt, start: Oid) -> Resul
                 !is_there(&receipt.worktree)? && repo.resolve(&format!("refs/heads/{}", receipt.branch))?.is_none();
             if nothing {
                 withdraw(dir);
+                return Err(error.into());
             }
-            return Err(error.into());
+            return refuse(format!(
+                "{error}; where a post-checkout hook failed, put it right; `git devlyn recover {}` shows and removes what \
+                 was made",
+                shell::line([&receipt.task])
+            ));
         }
     };
     let git_dir = checkout.git_dir()?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Does, Ran, Sandbox, Task};
+use crate::common::{Does, PROGRAM, Ran, Sandbox, Task};
 
 fn tasks() -> [Task; 2] {
     [Task::new("t1"), Task::new("t2").after("t1")]
@@ -110,6 +110,37 @@ fn a_linked_worktree_adds_and_drains() {
     sandbox.git(&["merge", "-q", "--ff", "devlyn/inv/t2"]);
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "side");
     assert!(!main.join("inv-t2.txt").exists());
+}
+
+#[test]
+fn an_executor_is_the_one_that_stands_where_it_was_typed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tools/run", "exit 9\n");
+    sandbox.git(&["add", "."]);
+    sandbox.git(&["commit", "-q", "-m", "Another one of that name"]);
+    sandbox.add("inv", &tasks());
+    let script = format!("#!/bin/sh\nexec sh {} \"$@\"\n", sandbox.executor().display());
+    sandbox.write("tools/run", &script);
+    sandbox.run("chmod", &sandbox.repo, &["+x", "tools/run"]).ok();
+    let args = ["drain", "--json", "--", "./run", "{packet}"];
+    let object = sandbox.run(PROGRAM, &sandbox.repo.join("tools"), &args).ok().json();
+    assert_eq!(object["counts"]["accepted"], 2, "{object:#}");
+}
+
+#[test]
+fn a_hook_that_fails_behind_a_checkout_is_named_and_recovered_from() {
+    let sandbox = Sandbox::new();
+    sandbox.add("inv", &tasks());
+    let hook = sandbox.common().join("hooks/post-checkout");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    sandbox.run("chmod", &sandbox.repo, &["+x", hook.to_str().unwrap()]).ok();
+    let object = sandbox.drain().ok().json();
+    let reason = object["reason"].as_str().unwrap();
+    assert!(reason.contains("post-checkout") && reason.contains("git devlyn recover inv.t1"), "{reason}");
+    std::fs::remove_file(&hook).unwrap();
+    sandbox.devlyn(&["recover", "inv.t1"]).ok();
+    assert_eq!(sandbox.drained()["counts"]["accepted"], 2);
 }
 
 #[test]

@@ -163,8 +163,12 @@ const DRAIN: &[Section] = &[
             ),
             Text(
                 "Its exit status is no evidence, and neither is its summary. An executor that ends without a submission \
-                 leaves its task waiting; the next drain starts it again. One that cannot be found stops the drain before \
-                 anything is allocated.",
+                 leaves its task waiting; the next drain starts it again. One that is not found on PATH stops the drain \
+                 before anything is allocated.",
+            ),
+            Text(
+                "A program that is typed as a path is the one that stands there from where you type it. Where none does, \
+                 each task looks for it in its own worktree, and waits where it is not there either.",
             ),
         ],
     },
