@@ -46,6 +46,15 @@ pub(crate) struct Lab {
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_git-devlyn");
 
 impl Lab {
+    /// Whether the `git` here is of this version or a later one: what an older one lacks cannot be guarded or tried.
+    pub(crate) fn git_is(&self, version: (u32, u32)) -> bool {
+        let here = git_devlyn::git::git_version(&self.root).unwrap();
+        if here < version {
+            eprintln!("skipped in part: this git is {here:?}, and not {version:?}");
+        }
+        here >= version
+    }
+
     /// A repository with one commit and our hooks.
     pub(crate) fn new() -> Self {
         let lab = Self::plain();

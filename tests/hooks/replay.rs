@@ -136,7 +136,9 @@ fn a_mailed_patch_is_judged() {
     lab.git(&["am", "--abort"]).fine();
     lab.git(&["am", "-q", &patch("side")]).fine();
     assert!(lab.queue("inv").contains("[x] inv.t1"));
-    lab.git(&["am", "-q", "--no-verify", &patch("bad")]).fine();
+    if lab.git_is((2, 46)) {
+        lab.git(&["am", "-q", "--no-verify", &patch("bad")]).fine();
+    }
 }
 
 #[test]
