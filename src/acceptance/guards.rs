@@ -37,7 +37,7 @@ fn judge_searching(repo: &Repo, expected: &Expected, (inputs, source): (Oid, Oid
         guards.patterns(&expected.forbidden_patterns, repo.patch(inputs, source, at_most)?);
     }
     for path in &expected.required_files {
-        let problem = match repo.entry(source, path)?.map(|entry| entry.kind) {
+        let problem = match repo.entry(source, &plain(path))?.map(|entry| entry.kind) {
             Some(EntryKind::File | EntryKind::Executable | EntryKind::Link) => None,
             Some(EntryKind::Tree | EntryKind::Submodule) => Some("is no file in the candidate"),
             None => Some("is not in the candidate"),
@@ -45,12 +45,19 @@ fn judge_searching(repo: &Repo, expected: &Expected, (inputs, source): (Oid, Oid
         guards.note("required_files", path, problem.map(str::to_owned));
     }
     for path in &expected.forbidden_files {
-        let touched = repo.entry(inputs, path)? != repo.entry(source, path)?;
+        let place = plain(path);
+        let touched = repo.entry(inputs, &place)? != repo.entry(source, &place)?;
         guards.note("forbidden_files", path, touched.then(|| "is changed by the candidate".to_owned()));
     }
     let problem = too_many_added(repo, expected.max_deps_added, inputs, source)?;
     guards.note("max_deps_added", PACKAGE_JSON, problem);
     Ok(guards)
+}
+
+/// The path as Git has it: `./a`, `/a` and `a/` mean the `a` at the root, where a guard that took them to the letter could
+/// never fail.
+fn plain(path: &str) -> String {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
 }
 
 impl Guards {
@@ -268,6 +275,11 @@ mod tests {
         assert_eq!(passed(&guards, "required_files"), [true, true, false, false, false, false, false]);
         assert_eq!(passed(&guards, "forbidden_files"), [false, false, false, true, true, true, true]);
         assert!(guards.reasons[0].contains("\"src\" is no file"), "{:?}", guards.reasons);
+        let names = ["./src/a b.txt", "/src/a b.txt", "src//a b.txt"].map(str::to_owned).to_vec();
+        let expected = Expected { required_files: names.clone(), forbidden_files: names, ..Expected::default() };
+        let guards = judged(&bench, &expected);
+        assert_eq!(passed(&guards, "required_files"), [true; 3]);
+        assert_eq!(passed(&guards, "forbidden_files"), [false; 3]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::{BString, ByteSlice};
 
-use super::worktree::{path_of, status_path};
+use super::worktree::{Worktree, path_of, status_path};
 use super::{Git, GitError, Oid, Repo, Result};
 
 /// A worktree's own directory below the common one, `worktrees/<name>`.
@@ -61,11 +61,14 @@ impl Repo {
 }
 
 impl Repo {
-    /// The worktrees and their branches, the main one first, as their files say, for where `git` itself cannot tell.
-    #[must_use]
-    pub fn branches_on_file(&self, registrations: &[Registration]) -> Vec<(PathBuf, Option<String>)> {
-        let main = (self.main_work_dir(), branch_in(self.common_dir()));
-        let linked = registrations.iter().filter_map(|found| Some((found.worktree.clone()?, found.branch())));
+    /// The worktrees as their files say, the main one first.
+    pub(super) fn worktrees_on_file(&self, registrations: &[Registration]) -> Vec<Worktree> {
+        let main =
+            Worktree { path: self.main_work_dir(), branch: branch_in(self.common_dir()), locked: None, bare: false };
+        let linked = registrations.iter().filter_map(|found| {
+            let (path, locked) = (found.worktree.clone()?, found.locked.clone());
+            Some(Worktree { path, branch: found.branch(), locked, bare: false })
+        });
         std::iter::once(main).chain(linked).collect()
     }
 }
@@ -76,17 +79,18 @@ fn branch_in(git_dir: &Path) -> Option<String> {
 }
 
 impl Registration {
-    /// Whether Git knows it as a worktree: there is a `HEAD` that says where it stands.
+    /// Whether Git can work with it: there is a `HEAD` that says where it stands, and a way to the common directory.
+    /// Versions of Git differ in which of the two they write first.
     #[must_use]
     pub fn has_head(&self) -> bool {
-        fs::symlink_metadata(self.git_dir.join("HEAD")).is_ok()
+        ["HEAD", "commondir"].iter().all(|name| fs::metadata(self.git_dir.join(name)).is_ok_and(|meta| meta.len() > 0))
     }
 
     /// Whether `git` was cut off while it wrote the file that leads from here to the common directory. As long as that is
     /// so every `git worktree` command of the repository fails.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
-        !self.has_head() && fs::metadata(self.git_dir.join("commondir")).is_ok_and(|meta| meta.len() == 0)
+        fs::metadata(self.git_dir.join("commondir")).is_ok_and(|meta| meta.len() == 0)
     }
 
     /// The full name of the branch that its `HEAD` is on.
@@ -116,7 +120,7 @@ impl Registration {
     /// # Errors
     /// Where `git` cannot tell.
     pub fn beside(&self, repo: &Repo, tree: &Path, at: Oid) -> Result<Beside> {
-        let half_made = fs::symlink_metadata(self.git_dir.join("index")).is_err();
+        let half_made = fs::symlink_metadata(self.git_dir.join("index")).map_or(true, |meta| meta.len() == 0);
         let aside = tempfile::tempdir().map_err(GitError::io(std::env::temp_dir()))?;
         // Held against an index of our own, so that nothing that the worktree's own one says is believed.
         let index = aside.path().join("index");

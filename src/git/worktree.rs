@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BString, ByteSlice};
 
 use super::refs::Backend;
-use super::{Git, GitError, Head, Oid, RefChange, Repo, Result};
+use super::{Git, GitError, Head, Oid, RefChange, Registration, Repo, Result};
 use crate::os::locks;
 
 /// The reason that a worktree is locked with while it is made.
@@ -34,11 +34,16 @@ pub struct Checkout {
 }
 
 impl Repo {
-    /// Every registered worktree, the main one first.
+    /// Every registered worktree, the main one first. As `git` lists them, or, where one was cut off in its making so
+    /// that `git` lists none at all, as their files say.
     ///
     /// # Errors
-    /// Where `git` cannot list them.
+    /// Where they cannot be listed.
     pub fn worktrees(&self) -> Result<Vec<Worktree>> {
+        let registrations = self.registrations()?;
+        if registrations.iter().any(Registration::is_cut_off) {
+            return Ok(self.worktrees_on_file(&registrations));
+        }
         Ok(parse_worktrees(&self.git().args(["worktree", "list", "--porcelain", "-z"]).run()?.stdout))
     }
 

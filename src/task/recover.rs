@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Result, inputs, leftover, refuse};
-use crate::git::{MAKING, Oid, RefChange, Registration, Repo, shown};
+use crate::git::{MAKING, Oid, RefChange, Registration, Repo, Worktree, shown};
 use crate::os::{tree, writers};
 use crate::package::{Identity, Key};
 use crate::store::{Allocation, Layout, Lock, Receipt, ReceiptDir, StoreError, is_there, remove_file, sync_dir};
@@ -167,12 +167,7 @@ impl Left {
         }
         let full = format!("refs/heads/{}", self.branch);
         let registrations = repo.registrations()?;
-        let others = if registrations.iter().any(Registration::is_cut_off) {
-            repo.branches_on_file(&registrations)
-        } else {
-            repo.worktrees()?.into_iter().map(|other| (other.path, other.branch)).collect()
-        };
-        for (other, branch) in others {
+        for Worktree { path: other, branch, .. } in repo.worktrees()? {
             match (same(&other, place), branch) {
                 (false, Some(branch)) if branch == full => {
                     return refuse(format!("the branch {} is checked out in {}", self.branch, other.display()));

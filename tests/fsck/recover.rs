@@ -93,7 +93,7 @@ const MAKING: &str = "git-devlyn is making it";
 /// How each state is made of a whole allocation; its name says what was there when it was interrupted.
 type State = (&'static str, fn(&Sandbox, &Left));
 
-const STATES: [State; 19] = [
+const STATES: [State; 23] = [
     ("the whole of it", |_, _| {}),
     ("the whole of it, still locked", |_, left| left.lock(MAKING)),
     ("a receipt that was being written anew", |_, left| {
@@ -115,6 +115,28 @@ const STATES: [State; 19] = [
         left.lock(MAKING);
         left.registered(&["locked", "gitdir"]);
         left.holds(&[".git"]);
+    }),
+    ("a head that was never written", |_, left| {
+        left.lock(MAKING);
+        left.registered(&["locked", "gitdir", "HEAD"]);
+        std::fs::write(left.registration.join("HEAD"), "").unwrap();
+        left.holds(&[".git"]);
+    }),
+    ("a head, and no way to the common directory", |_, left| {
+        left.lock(MAKING);
+        left.registered(&["locked", "gitdir", "commondir", "HEAD"]);
+        std::fs::write(left.registration.join("commondir"), "").unwrap();
+        left.holds(&[".git"]);
+    }),
+    ("a .git file that was never written", |_, left| {
+        left.lock(MAKING);
+        left.registered(&["locked", "gitdir"]);
+        left.holds(&[".git"]);
+        std::fs::write(left.place.join(".git"), "").unwrap();
+    }),
+    ("an index that was never written", |_, left| {
+        left.lock(MAKING);
+        std::fs::write(left.registration.join("index"), "").unwrap();
     }),
     ("an empty directory that Git has on record", |_, left| {
         left.lock(MAKING);
