@@ -259,9 +259,10 @@ impl Controller<'_> {
                 if is_there(&held.dir.submission()).map_err(in_phase("execution"))? {
                     return Ok(());
                 }
+                let end =
+                    if code < 0 { format!("was ended by signal {}", -code) } else { format!("ended with exit {code}") };
                 Err(format!(
-                    "execution blocked: the executor ended with exit {code} and left no submission; see {}, the next drain \
-                     runs it again",
+                    "execution blocked: the executor {end} and left no submission; see {}, the next drain runs it again",
                     stderr.display()
                 ))
             }

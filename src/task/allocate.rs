@@ -282,7 +282,14 @@ fn check_names(request: &Request) -> Result<Key> {
 
 /// The branch must be free, and so must every name that Git cannot keep beside it.
 fn check_branch(repo: &Repo, branch: &str) -> Result<()> {
-    let taken = |name: &str| refuse(format!("the branch {name} is there already; nothing that exists is taken over"));
+    let taken = |name: &str| {
+        let beside = if name == branch { String::new() } else { format!(", and Git keeps no {branch} beside it") };
+        let away = shell::line(["git", "branch", "-m", name]);
+        refuse(format!(
+            "the branch {name} is there already{beside}; nothing that exists is taken over: move it away with \
+             `{away} <another name>`"
+        ))
+    };
     for (at, _) in branch.match_indices('/').chain([(branch.len(), "")]) {
         let name = &branch[..at];
         if repo.resolve(&format!("refs/heads/{name}"))?.is_some() {
