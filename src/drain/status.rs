@@ -10,7 +10,7 @@ use super::{DrainError, Options, select};
 use crate::add::finish_cleanup;
 use crate::git::Repo;
 use crate::queue::LegacyRow;
-use crate::store::{Layout, Lock};
+use crate::store::{Layout, Lock, is_there};
 use crate::view::{Captures, Stage, Starts, View};
 
 /// Where everything stands.
@@ -44,7 +44,8 @@ pub fn status(repo: &Repo, local_only: bool) -> Result<Status, DrainError> {
     let layout = Layout::new(repo.common_dir());
     let captures = Captures::default();
     let (view, cleanup) = {
-        let _lock = Lock::wait(&layout.queue_lock())?;
+        // Looking at a repository in which nothing was ever added leaves it as it is, without a lock in it.
+        let _lock = is_there(&layout.loops())?.then(|| Lock::wait(&layout.queue_lock())).transpose()?;
         let cleanup = finish_cleanup(repo, &layout)?;
         (View::read(repo, &layout, &captures)?, cleanup)
     };

@@ -113,6 +113,17 @@ fn a_linked_worktree_adds_and_drains() {
 }
 
 #[test]
+fn looking_at_a_repository_leaves_nothing_in_it() {
+    let sandbox = Sandbox::new();
+    let listing = || sandbox.run("find", &sandbox.repo, &["-printf", "%p %s %T@\\n"]).ok().stdout;
+    let before = listing();
+    for args in [&["status"][..], &["status", "--json"], &["report"], &["fsck"]] {
+        sandbox.devlyn(args);
+        assert_eq!(listing(), before, "{args:?}");
+    }
+}
+
+#[test]
 fn an_executor_is_the_one_that_stands_where_it_was_typed() {
     let sandbox = Sandbox::new();
     sandbox.write("tools/run", "exit 9\n");
