@@ -14,7 +14,7 @@ if [ -z "${GIT_DEVLYN-}" ]; then
     root=$(cd "$here/../.." && pwd)
     target=${CARGO_TARGET_DIR:-$root/target}
     (cd "$root" && cargo build --release --locked --target-dir "$target")
-    GIT_DEVLYN=$(cd "$target" && pwd)/release/git-devlyn
+    GIT_DEVLYN=$(cd "$root" && cd "$target" && pwd)/release/git-devlyn
 fi
 found=$(command -v git-devlyn || true)
 PATH=$(dirname "$GIT_DEVLYN"):$PATH

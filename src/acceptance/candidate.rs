@@ -221,6 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_a_sparse_index_leaves_out_hides_nothing() {
+        let bench = Bench::new(&json!({}));
+        bench.commit(&[("t1.txt", "done"), ("left/out/a.txt", "x")]);
+        bench.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "docs"]);
+        assert_eq!(problems(&bench), [""; 0]);
+        // What is ignored may stand in it, and what is not is named.
+        bench.write(&[("left/out/ignored/a", "x")]);
+        bench.git(&["config", "core.excludesFile", bench.tree().join(".devlyn/excluded").to_str().unwrap()]);
+        bench.write(&[(".devlyn/excluded", "ignored/\n")]);
+        assert_eq!(problems(&bench), [""; 0]);
+        bench.write(&[("left/out/new.txt", "x")]);
+        assert_one(&problems(&bench), &["left/out/new.txt"]);
+    }
+
+    #[test]
     fn head_is_on_the_owned_branch() {
         let bench = Bench::new(&json!({}));
         bench.git(&["checkout", "-q", "--detach"]);

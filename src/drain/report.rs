@@ -137,10 +137,10 @@ fn bring_into(
     }
     let Some(record) = &found.record else { return Ok(None) };
     let Some(frontier) = starts.frontier(view, loop_index)? else { return Ok(None) };
-    let Some(terminal) = frontier.receipt.queue.as_ref().filter(|_| is_proven(view, found, &frontier.receipt.task))
-    else {
+    let Some(terminal) = &frontier.receipt.queue else { return Ok(None) };
+    if !is_proven(view, found, &frontier.receipt.task) {
         return Ok(None);
-    };
+    }
     // Whoever has its worktree may have committed on its branch since, or taken it away.
     let branch = frontier.receipt.branch.as_str();
     let whole = repo.resolve(&format!("refs/heads/{branch}"))? == Some(terminal.commit);

@@ -72,9 +72,10 @@ impl Repo {
         let name = format!("refs/heads/{branch}");
         // Not by `worktree add -b`: that would start another process for it, which knows of no flushing.
         self.update_refs(&[RefChange::Create { name: name.clone(), new: baseline }])?;
-        let moved = match start {
-            start if start == baseline => Ok(()),
-            start => self.update_refs(&[RefChange::Update { name: name.clone(), new: start, old: baseline }]),
+        let moved = if start == baseline {
+            Ok(())
+        } else {
+            self.update_refs(&[RefChange::Update { name: name.clone(), new: start, old: baseline }])
         };
         let at = if moved.is_ok() { start } else { baseline };
         // An interrupt on the terminal is for the drain to hear: half a worktree would have to be recovered by hand.
@@ -206,14 +207,16 @@ impl Checkout {
     /// # Errors
     /// Where its index cannot be read.
     pub fn hidden(&self, repo: &Repo) -> Result<Option<BString>> {
-        use gix::index::{File, decode, entry::Flags};
+        use gix::index::{File, decode, entry::Flags, entry::Mode};
         let index = self.git_dir()?.join("index");
         if std::fs::symlink_metadata(&index).is_err() {
             return Ok(None);
         }
         let index =
             File::at(index, repo.inner.object_hash(), true, decode::Options::default()).map_err(GitError::gix)?;
-        let found = index.entries().iter().find(|entry| {
+        // A folder that a sparse index leaves out as a whole: whatever is put into it Git looks at.
+        let mut files = index.entries().iter().filter(|entry| entry.mode != Mode::DIR);
+        let found = files.find(|entry| {
             let there = || std::fs::symlink_metadata(self.path.join(path_of(entry.path(&index)))).is_ok();
             entry.flags.contains(Flags::ASSUME_VALID) || (entry.flags.contains(Flags::SKIP_WORKTREE) && there())
         });

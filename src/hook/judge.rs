@@ -16,6 +16,7 @@ use crate::queue::LEGACY_QUEUE;
 use crate::store::{Layout, Receipt};
 
 const SPECS: &str = "docs/specs";
+
 /// A queue file is read up to this size; ours have some hundred bytes a row.
 const LARGEST_QUEUE: u64 = 16 << 20;
 
